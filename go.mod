@@ -1,0 +1,3 @@
+module tracelake
+
+go 1.26

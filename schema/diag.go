@@ -1,0 +1,238 @@
+package schema
+
+import "sort"
+
+// Severity says what a diagnostic does to the outcome of an input.
+type Severity uint8
+
+// Severities, mildest first.
+const (
+	Info     Severity = iota // worth knowing, nothing is wrong
+	Notice                   // unusual input that was read as it stands
+	Repair                   // the text was mended; nothing is missing: outcome repaired
+	DataLoss                 // something is missing or was set aside: outcome partial
+	Error                    // the input was not imported: outcome rejected
+)
+
+// String returns the name used in tables.
+func (s Severity) String() string {
+	switch s {
+	case Info:
+		return "info"
+	case Notice:
+		return "notice"
+	case Repair:
+		return "repair"
+	case DataLoss:
+		return "data_loss"
+	case Error:
+		return "error"
+	}
+	return "invalid"
+}
+
+// Code names a diagnostic.
+type Code string
+
+// CodeInfo documents a code.
+type CodeInfo struct {
+	Code     Code
+	Severity Severity
+	Doc      string // what it means
+	Do       string // what the user can do
+}
+
+// Diagnostic codes.
+const (
+	UnescapedQuote   Code = "unescaped_quote"
+	ControlCharacter Code = "control_character"
+	InvalidEscape    Code = "invalid_escape"
+	InvalidUTF8      Code = "invalid_utf8"
+	BareWord         Code = "bare_word"
+	TrailingComma    Code = "trailing_comma"
+	ByteOrderMark    Code = "byte_order_mark"
+	UTF16            Code = "utf16"
+	BrokenHeader     Code = "broken_header_value"
+	UnclosedArray    Code = "unclosed_array"
+	TrailingBytes    Code = "trailing_bytes"
+
+	BrokenEvent   Code = "broken_event"
+	TextCut       Code = "text_cut"
+	GzipCut       Code = "gzip_cut"
+	GzipChecksum  Code = "gzip_checksum"
+	StreamCorrupt Code = "stream_corrupt"
+
+	EmptyEvent      Code = "empty_event"
+	NonObjectEvent  Code = "non_object_event"
+	NoPhase         Code = "no_phase"
+	NestedGzip      Code = "nested_gzip"
+	BadTime         Code = "bad_time"
+	NegativeDur     Code = "negative_duration"
+	MissingDur      Code = "missing_duration"
+	ZeroTime        Code = "zero_time"
+	OverrunsNext    Code = "overruns_next"
+	UnpaddedNS      Code = "unpadded_nanoseconds"
+	OddValue        Code = "odd_value"
+	UnpairedBegin   Code = "unpaired_begin"
+	UnpairedEnd     Code = "unpaired_end"
+	DuplicateKey    Code = "duplicate_trace_events"
+	DuplicateLaunch Code = "duplicate_launch"
+	AmbiguousLaunch Code = "ambiguous_launch"
+	NoCorrelation   Code = "no_correlation"
+	NoLaunch        Code = "no_launch_record"
+	ExternalIDLink  Code = "external_id_link"
+	NoEvents        Code = "no_duration_events"
+	NoIterations    Code = "no_iterations"
+	IterationMarks  Code = "iteration_marks"
+	RankConflict    Code = "rank_conflict"
+	SeveralProcs    Code = "several_processes"
+	SameRank        Code = "same_rank"
+	MissingRanks    Code = "missing_ranks"
+	NoBase          Code = "no_base_time"
+
+	NotATrace Code = "not_a_trace"
+)
+
+// Codes documents every code, in the order of docs/diagnostics.md.
+var Codes = []CodeInfo{
+	{UnescapedQuote, Repair, "A string holds double quotes that are not escaped; its end was found by the key or bracket that follows.", "Update PyTorch, or ignore: the text is kept exactly."},
+	{ControlCharacter, Repair, "A string holds control characters that JSON wants escaped; they are kept.", "Nothing."},
+	{InvalidEscape, Repair, "A string holds a backslash sequence that JSON does not know (a Windows path); the whole string is taken literally.", "Nothing."},
+	{InvalidUTF8, Repair, "A string holds bytes that are not UTF-8; each is replaced by U+FFFD.", "Find out which encoding the writer used if the names matter."},
+	{BareWord, Repair, "A value is a bare word such as nan, inf or N/A; the typed column is null and the word is in args_json.", "Nothing."},
+	{TrailingComma, Repair, "A comma stands before a closing bracket.", "Nothing."},
+	{ByteOrderMark, Repair, "The text starts with a UTF-8 byte order mark.", "Nothing."},
+	{UTF16, Repair, "The text is UTF-16 and was converted.", "Write the file without a shell redirect that re-encodes it."},
+	{BrokenHeader, Repair, "A value of the header could not be read as JSON; it is left out or taken literally.", "Check the key that the message names."},
+	{UnclosedArray, Repair, "A trace in array form lacks its closing bracket, as the format allows.", "Nothing, if the writer ended normally."},
+	{TrailingBytes, Repair, "Bytes behind the end of the trace or of the compressed stream were ignored.", "Check how the file was made."},
+	{BrokenEvent, DataLoss, "An event could not be read and was set aside; reading went on at the next one.", "Look at the file at the byte offset."},
+	{TextCut, DataLoss, "The text ends inside the trace; every complete event before is kept.", "Trace again: the writer died or the copy is incomplete."},
+	{GzipCut, DataLoss, "The compressed stream ends early; what could be decompressed is kept.", "Copy the file again."},
+	{GzipChecksum, DataLoss, "The checksum of the compressed stream does not match; events may be damaged.", "Copy the file again."},
+	{StreamCorrupt, DataLoss, "The compressed stream is damaged; what stands before the damage is kept.", "Copy the file again."},
+	{EmptyEvent, Notice, "The event array holds empty objects.", "Nothing."},
+	{NonObjectEvent, Notice, "The event array holds members that are not objects.", "Nothing, unless the number is large."},
+	{NoPhase, Notice, "Events have no phase (ph); they are in instants.", "Nothing."},
+	{NestedGzip, Notice, "The file was compressed more than once.", "Nothing."},
+	{BadTime, Notice, "Events have a time that is missing, no number, or out of range; start_ns is null, the text is in args_json.", "Nothing; they are left out of times."},
+	{NegativeDur, Notice, "Events have a negative duration; it is kept and left out of busy times.", "Nothing; a profiler defect."},
+	{MissingDur, Notice, "Duration events have no duration.", "Nothing."},
+	{ZeroTime, Notice, "Events stand at time 0 far before all others: their time was lost; they are left out of busy times.", "Nothing; a profiler defect."},
+	{OverrunsNext, Notice, "GPU events end after later events of the same stream have ended; they count as recorded, and clipped_dur_ns holds the time up to the next start.", "Compare both figures before you trust the durations."},
+	{UnpaddedNS, Notice, "Times have fractions of fewer than three digits. They are read as decimals; nightly builds of March 2024 wrote nanoseconds without leading zeros.", "Check the PyTorch version if sub-microsecond times matter."},
+	{OddValue, Info, "An argument has a type that its column cannot hold; it is in args_json.", "Nothing."},
+	{UnpairedBegin, Notice, "Begin events have no end event; they are kept without a duration.", "Nothing."},
+	{UnpairedEnd, Notice, "End events have no begin event; they are kept without a duration.", "Nothing."},
+	{DuplicateKey, Notice, "The trace has more than one traceEvents; the last one counts.", "Check how the file was made."},
+	{DuplicateLaunch, Notice, "Several calls of one process have the same correlation ID; the last one takes the links.", "Nothing, unless traces were merged."},
+	{AmbiguousLaunch, Notice, "Calls of several processes have the same correlation ID; GPU events with that ID are not linked.", "Convert the files of the ranks one by one and not merged."},
+	{NoCorrelation, Notice, "GPU events have no correlation ID, or 0, and are not linked.", "Nothing; on ROCm communication kernels lack it."},
+	{NoLaunch, Notice, "GPU events have a correlation ID that no call has.", "Start the profiler before the work, or record runtime calls."},
+	{ExternalIDLink, Notice, "GPU events without a correlation ID were linked by External id.", "Nothing."},
+	{NoEvents, Notice, "The trace has no duration events.", "Check that the profiler ran."},
+	{NoIterations, Notice, "No annotation marks an iteration.", "Call prof.step(), mark iterations, or give --range-pattern."},
+	{IterationMarks, Info, "Which annotations mark iterations.", "Choose others with --range-pattern."},
+	{RankConflict, Notice, "The file name states another rank than the content; the content counts.", "Check the trace handler of the job."},
+	{SeveralProcs, Notice, "GPU work was launched by several processes; launches are told apart by process.", "Convert the files of the ranks one by one where they exist."},
+	{SameRank, Notice, "Two files of the run state the same rank.", "Give each job its own --run."},
+	{MissingRanks, Notice, "The run has fewer ranks than its world size.", "Convert the missing files."},
+	{NoBase, Notice, "The trace has no base time and its times are not absolute: it cannot be aligned with others.", "Nothing."},
+	{NotATrace, Error, "The input is not a trace that can be imported.", "See the message."},
+}
+
+// Describe returns the documentation of a code.
+func Describe(c Code) (CodeInfo, bool) {
+	for _, i := range Codes {
+		if i.Code == c {
+			return i, true
+		}
+	}
+	return CodeInfo{}, false
+}
+
+// Diagnostic is one occurrence, or a total of many.
+type Diagnostic struct {
+	Code       Code
+	Severity   Severity
+	Offset     int64 // byte offset in the decompressed text; Null where there is none
+	EventIndex int64 // Null where it is not one event
+	Count      int64
+	Message    string
+}
+
+// MaxPlaces is how many places of one code are kept one by one.
+const MaxPlaces = 16
+
+// Diagnostics collects what was noticed about one input: the first MaxPlaces
+// occurrences of each code one by one, the rest as a total.
+type Diagnostics struct {
+	list  map[Code][]Diagnostic
+	total map[Code]int64
+}
+
+// Add notes n occurrences of a code. Offset and event may be Null.
+func (d *Diagnostics) Add(code Code, offset, event, n int64, message string) {
+	if n <= 0 {
+		return
+	}
+	if d.list == nil {
+		d.list, d.total = map[Code][]Diagnostic{}, map[Code]int64{}
+	}
+	info, _ := Describe(code)
+	d.total[code] += n
+	l := d.list[code]
+	switch {
+	case len(l) < MaxPlaces:
+		d.list[code] = append(l, Diagnostic{code, info.Severity, offset, event, n, message})
+	case len(l) == MaxPlaces:
+		d.list[code] = append(l, Diagnostic{code, info.Severity, Null, Null, n, "further occurrences"})
+	default:
+		l[MaxPlaces].Count += n
+	}
+}
+
+// Count returns how often a code occurred.
+func (d *Diagnostics) Count(code Code) int64 { return d.total[code] }
+
+// CountSeverity returns how many occurrences of one severity there were.
+func (d *Diagnostics) CountSeverity(s Severity) (n int64) {
+	for c, k := range d.total {
+		if info, _ := Describe(c); info.Severity == s {
+			n += k
+		}
+	}
+	return n
+}
+
+// Outcome returns ok, repaired, partial or rejected, and the first cause.
+func (d *Diagnostics) Outcome() (outcome, reason string) {
+	worst := Info
+	for _, x := range d.List() {
+		if x.Severity > worst && x.Severity >= Repair {
+			worst, reason = x.Severity, string(x.Code)+": "+x.Message
+		}
+	}
+	switch worst {
+	case Repair:
+		return "repaired", reason
+	case DataLoss:
+		return "partial", reason
+	case Error:
+		return "rejected", reason
+	}
+	return "ok", ""
+}
+
+// List returns the diagnostics in the order of Codes, places before totals.
+func (d *Diagnostics) List() []Diagnostic {
+	var out []Diagnostic
+	for _, info := range Codes {
+		l := append([]Diagnostic(nil), d.list[info.Code]...)
+		sort.SliceStable(l, func(i, j int) bool {
+			return l[i].Offset != Null && l[j].Offset != Null && l[i].Offset < l[j].Offset
+		})
+		out = append(out, l...)
+	}
+	return out
+}
