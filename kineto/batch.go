@@ -1,0 +1,107 @@
+package kineto
+
+import "tracelake/schema"
+
+// column holds the values of one column in a batch: rows that have one, and
+// the value, a string as its number in the batch's interner.
+type column struct {
+	rows []int32
+	vals []int64
+}
+
+func (c *column) put(row int32, v int64) {
+	c.rows = append(c.rows, row)
+	c.vals = append(c.vals, v)
+}
+
+// tableBatch holds the rows of one table.
+type tableBatch struct {
+	n    int32
+	cols []column
+}
+
+// batch is what one chunk decodes to.
+type batch struct {
+	strs    *interner // all strings of the batch
+	tables  [numTables]tableBatch
+	members int64 // members of the event array, whatever they are
+	kinds   map[kindKey]int64
+	notes   []note
+	count   map[schema.Code]int64 // occurrences, of which notes holds the first
+	times   timeStats
+}
+
+// kindKey is a phase and category, as numbers of strings; noString is none.
+type kindKey struct{ ph, cat uint32 }
+
+const noString = ^uint32(0)
+
+// note is one place where something was noticed.
+type note struct {
+	code    schema.Code
+	offset  int64 // in the chunk
+	member  int64 // in the batch
+	message string
+}
+
+// timeStats summarises the recorded times of a batch, in ns without the base.
+type timeStats struct {
+	any           bool
+	first, last   int64 // earliest start and latest end of timed events that are not at 0
+	zeros         int64 // duration events at time 0
+	zeroLast      int64 // latest end of events at time 0
+	zeroAny       bool
+	fine          bool  // a time that is no whole microsecond
+	shortFraction int64 // fractions like .10 that a padded writer cannot produce
+}
+
+func (t *timeStats) add(o *timeStats) {
+	if o.any {
+		if !t.any || o.first < t.first {
+			t.first = o.first
+		}
+		if !t.any || o.last > t.last {
+			t.last = o.last
+		}
+		t.any = true
+	}
+	if o.zeroAny {
+		t.zeroLast = max(t.zeroLast, o.zeroLast)
+		t.zeroAny = true
+	}
+	t.zeros += o.zeros
+	t.fine = t.fine || o.fine
+	t.shortFraction += o.shortFraction
+}
+
+func newBatch() *batch {
+	b := &batch{strs: newInterner(), kinds: map[kindKey]int64{}, count: map[schema.Code]int64{}}
+	for i := range b.tables {
+		b.tables[i].cols = make([]column, len(specs[i].table.Columns))
+	}
+	return b
+}
+
+func (b *batch) reset() {
+	b.strs.reset()
+	for i := range b.tables {
+		t := &b.tables[i]
+		t.n = 0
+		for j := range t.cols {
+			t.cols[j].rows, t.cols[j].vals = t.cols[j].rows[:0], t.cols[j].vals[:0]
+		}
+	}
+	b.members = 0
+	clear(b.kinds)
+	clear(b.count)
+	b.notes = b.notes[:0]
+	b.times = timeStats{}
+}
+
+// add notes one occurrence at an offset of the chunk.
+func (b *batch) add(code schema.Code, offset int, message string) {
+	b.count[code]++
+	if b.count[code] <= schema.MaxPlaces {
+		b.notes = append(b.notes, note{code, int64(offset), b.members, message})
+	}
+}

@@ -1,0 +1,504 @@
+package kineto
+
+import (
+	"bytes"
+	"math"
+
+	"tracelake/schema"
+)
+
+// status says why the decoder stopped.
+type status uint8
+
+const (
+	stopped     status = iota // at the first member at or behind the stop position
+	shortText                 // the text ends before the member does
+	arrayEnd                  // the event array is closed
+	tooDeep                   // nested deeper than maxDepth
+	eventTooBig               // one event is larger than maxEventBytes
+)
+
+// decoder turns the text of events into a batch. It is used by one goroutine
+// at a time; what it learns about the layout of the text it keeps from chunk
+// to chunk, and that is only ever a matter of speed.
+type decoder struct {
+	b     []byte // text, readable for pad bytes behind end
+	end   int
+	final bool // nothing follows the text
+	out   *batch
+
+	rawText *rawTable // escaped or broken strings -> number of the text
+	rawJSON *rawTable // values -> number of their compact form
+	rawDims *rawTable // lists of three -> position in dims
+	dims    [][3]int64
+	class   []class // class of a category, by number of its string
+	phase   []byte  // phase, by number of its string: the letter, or 0xff
+
+	flags map[uint32]flaw // flaws of strings without backslashes
+
+	states [numStates]transitions
+	dyn    []dynamicKey
+	dynTop map[string]int
+	dynArg map[string]int
+
+	pred  [maxSlots]prediction
+	guess [1 << 11]valueGuess
+
+	// The event at hand.
+	val     [maxSlots]int64
+	set     slotSet
+	other   []argument // values without a slot
+	odd     bool       // a slot's value stands in other because it did not fit
+	sawArgs bool
+	start   int // of the event
+	nameID  uint32
+	scratch []byte
+	pend    []note // noticed in the event at hand, counted when it is complete
+	consts  map[string]uint32
+	kcache  [64]kindCount
+	mending bool // the text at hand was mended before
+}
+
+// prediction is the string that a slot held last.
+type prediction struct {
+	raw []byte
+	id  uint32
+	ok  bool
+}
+
+// valueGuess is a value that a slot held for an event of the same name.
+type valueGuess struct {
+	slot uint32 // slot + 1
+	raw  uint32 // number in rawJSON or rawDims
+}
+
+// argument is a value without a slot: a key that no column knows, or a value
+// that does not fit its column.
+type argument struct {
+	key  string
+	top  bool   // key of the event itself and not of args
+	slot slot   // slot whose value this is, or -1
+	val  uint32 // number of the compact JSON
+}
+
+type dynamicKey struct {
+	name string
+	top  bool
+}
+
+func newDecoder() *decoder {
+	return &decoder{
+		rawText: newRawTable(), rawJSON: newRawTable(), rawDims: newRawTable(),
+		flags: map[uint32]flaw{}, dynTop: map[string]int{}, dynArg: map[string]int{},
+		consts: map[string]uint32{},
+	}
+}
+
+// begin makes the decoder ready for a new chunk that decodes into out.
+func (d *decoder) begin(b []byte, end int, final bool, out *batch) {
+	d.b, d.end, d.final, d.out = b, end, final, out
+	d.rawText.reset()
+	d.rawJSON.reset()
+	d.rawDims.reset()
+	d.dims = d.dims[:0]
+	d.class, d.phase = d.class[:0], d.phase[:0]
+	clear(d.flags)
+	clear(d.consts)
+	for i := range d.pred {
+		d.pred[i].ok = false
+	}
+	clear(d.guess[:])
+}
+
+// run decodes members of the event array from i on, which stands where a
+// member may begin, until the first member at or behind stop. next is where to
+// go on: the first byte of the member that was not decoded, or the byte behind
+// the closing bracket.
+func (d *decoder) run(i, stop int) (next int, st status) {
+	for {
+		i = skipSpace(d.b, i, d.end)
+		if i >= d.end {
+			return i, shortText
+		}
+		if i >= stop {
+			return i, stopped
+		}
+		switch d.b[i] {
+		case '{':
+			i, st = d.events(i, stop)
+			if st != stopped || i >= stop {
+				return i, st
+			}
+		case ']':
+			return i + 1, arrayEnd
+		case ',':
+			d.out.add(schema.TrailingComma, i, "comma without an event")
+			i++
+		default:
+			s := i
+			e := skipValue(d.b, i, d.end)
+			switch e {
+			case short:
+				return s, shortText
+			case deep:
+				return s, tooDeep
+			case bad:
+				if i, st = d.setAside(s); st != stopped {
+					return i, st
+				}
+				continue
+			}
+			i = skipSpace(d.b, e, d.end)
+			if i >= d.end {
+				return s, shortText
+			}
+			if d.b[i] != ',' && d.b[i] != ']' {
+				if i, st = d.setAside(s); st != stopped {
+					return i, st
+				}
+				continue
+			}
+			d.out.add(schema.NonObjectEvent, s, "member of the event array is not an object")
+			d.out.members++
+			if d.b[i] == ',' {
+				i++
+			}
+		}
+	}
+}
+
+// clear forgets the values of the event at hand.
+func (d *decoder) clear() {
+	d.set = slotSet{}
+	d.other = d.other[:0]
+	d.odd, d.sawArgs = false, false
+	d.nameID = 0
+	d.pend = d.pend[:0]
+}
+
+// note remembers something about the event at hand.
+func (d *decoder) note(code schema.Code, offset int, message string) {
+	d.pend = append(d.pend, note{code: code, offset: int64(offset), message: message})
+}
+
+func (d *decoder) noteFlaws(f flaw, offset int) {
+	for _, c := range flawCodes {
+		if f&c.f != 0 {
+			d.note(c.code, offset, c.message)
+		}
+	}
+}
+
+// events decodes events from the brace at i on, as run does for members. It
+// returns stopped at any member that is not an object, too.
+func (d *decoder) events(i, stop int) (next int, st status) {
+	b, end := d.b, d.end
+	d.clear()
+	d.start = i
+	cur := stateNone
+	first, inArgs := true, false
+	var g step
+	for {
+		var key int
+		// Try the texts that followed this key before.
+		t := (*transition)(nil)
+		if cur >= 0 {
+			t = d.states[cur].match(b, i, end)
+		}
+		if t != nil {
+			if t.flags&stepEnds != 0 {
+				d.finish()
+				d.clear()
+				if d.start = i + int(t.open); d.start >= stop {
+					return d.start, stopped
+				}
+			}
+			if t.flags&stepArgs != 0 {
+				d.enterArgs()
+			}
+			key = int(t.key)
+			inArgs = d.isArg(key)
+			i += int(t.n)
+		} else {
+			s := i
+			g = step{}
+			d.generic(&g, i, inArgs, first)
+			switch g.res {
+			case stepShort:
+				return d.start, shortText
+			case stepBad:
+				if i, st = d.repair(i); st != stopped || i >= stop {
+					return i, st
+				}
+				// repair ends where a member may begin, or at the array's end
+				return i, stopped
+			}
+			if g.flags&stepEnds != 0 || g.res != stepKey {
+				d.finish()
+				d.clear()
+				if g.res == stepArrayEnd {
+					return g.next, arrayEnd
+				}
+				if g.res == stepMember {
+					return g.next, stopped
+				}
+				if d.start = g.open; d.start >= stop {
+					return d.start, stopped
+				}
+			}
+			if g.flags&stepArgs != 0 {
+				d.enterArgs()
+			}
+			key, inArgs = g.key, g.inArgs
+			i = g.next
+			if cur >= 0 && key >= 0 && !first && g.learn {
+				d.states[cur].learn(b[s:i], key, g.flags, g.open-s)
+			}
+		}
+		first = false
+		cur = key
+		e := 0
+		if key >= 0 && key < maxSlots {
+			e = d.value(key, i)
+		} else {
+			e = d.otherValue(key, &g, i)
+		}
+		if e < 0 {
+			switch e {
+			case short:
+				return d.start, shortText
+			case deep:
+				return d.start, tooDeep
+			}
+			if i, st = d.repair(i); st != stopped || i >= stop {
+				return i, st
+			}
+			return i, stopped
+		}
+		i = e
+	}
+}
+
+// enterArgs notes that the event has args. The last args of an event count.
+func (d *decoder) enterArgs() {
+	if d.sawArgs {
+		d.set[0] &^= argSlots[0]
+		d.set[1] &^= argSlots[1]
+		k := d.other[:0]
+		for _, a := range d.other {
+			if a.top {
+				k = append(k, a)
+			}
+		}
+		d.other = k
+	}
+	d.sawArgs = true
+}
+
+// value decodes the value of a slot at i and returns its end.
+func (d *decoder) value(s slot, i int) int {
+	b := d.b
+	switch slots[s].kind {
+	case kindInt:
+		if v, e, ok := parseInt(b, i); ok && e < d.end {
+			d.val[s] = v
+			d.set.add(s)
+			return e
+		}
+	case kindWho:
+		if v, e, ok := parseInt(b, i); ok && e < d.end {
+			d.val[s] = v
+			d.set.add(s)
+			d.set.del(s + 1)
+			return e
+		}
+	case kindTime:
+		if v, e, frac, ok := parseMicros(b, i); ok && e < d.end {
+			d.val[s] = v
+			d.set.add(s)
+			d.noteFraction(v, frac, e)
+			return e
+		}
+	case kindFloat:
+		if v, e, ok := parseFloat(b, i); ok && e < d.end {
+			d.val[s] = floatBits(v)
+			d.set.add(s)
+			return e
+		}
+	case kindText:
+		if b[i] == '"' {
+			return d.text(s, i)
+		}
+	case kindJSON, kindDims:
+		if c := b[i]; c == '[' || c == '{' || c == '"' {
+			return d.nested(s, i)
+		}
+	}
+	return d.slowValue(s, i)
+}
+
+// noteFraction keeps track of how fine the recorded times are.
+func (d *decoder) noteFraction(v int64, frac, e int) {
+	if frac == 0 {
+		return
+	}
+	t := &d.out.times
+	if !t.fine && v%1000 != 0 {
+		t.fine = true
+	}
+	if frac < 3 && d.b[e-1] == '0' && frac == 2 {
+		t.shortFraction++ // .10, which a decimal writer shortens to .1
+	}
+}
+
+// text decodes the string at i into a slot.
+func (d *decoder) text(s slot, i int) int {
+	b := d.b
+	p := &d.pred[s]
+	i++
+	if p.ok {
+		if e := i + len(p.raw); e < d.end && b[e] == '"' && bytes.Equal(b[i:e], p.raw) {
+			d.val[s] = int64(p.id)
+			d.set.add(s)
+			if s == slotName {
+				d.nameID = p.id
+			}
+			return e + 1
+		}
+	}
+	q, escaped := stringEnd(b, i, d.end)
+	if q < 0 {
+		return q
+	}
+	id, f := d.str(b[i:q], escaped)
+	if f != 0 {
+		d.noteFlaws(f, i)
+		p.ok = false
+	} else if !escaped && q-i <= 256 {
+		p.raw = append(p.raw[:0], b[i:q]...)
+		p.id, p.ok = id, true
+	}
+	d.val[s] = int64(id)
+	d.set.add(s)
+	if s == slotName {
+		d.nameID = id
+	}
+	return q + 1
+}
+
+// str returns the number of the string whose inside is s.
+func (d *decoder) str(s []byte, escaped bool) (id uint32, f flaw) {
+	if !escaped {
+		id, k, h, ok := d.out.strs.find(s)
+		if ok {
+			return id, d.flags[id] // no flags at all in a healthy file
+		}
+		if clean(s) {
+			return d.out.strs.add(s, k, h), 0
+		}
+	}
+	n, k, h, ok := d.rawText.find(s)
+	if ok {
+		return d.rawText.ref[n], d.rawText.flag[n]
+	}
+	t, f := unescape(d.scratch[:0], s)
+	d.scratch = t
+	id, _ = d.out.strs.put(t)
+	d.rawText.put(s, k, h, id, f)
+	return id, f
+}
+
+// nested decodes the value at i, kept as JSON or as three sizes.
+func (d *decoder) nested(s slot, i int) int {
+	b := d.b
+	raw := d.rawJSON
+	dims := slots[s].kind == kindDims
+	if dims {
+		raw = d.rawDims
+	}
+	// Events of one name often repeat the same lists.
+	gi := (uint32(d.nameID)*0x9E3779B1 ^ uint32(s)*0x85EBCA77 ^ uint32(load64(b, i))*0xC2B2AE3D) >> 21
+	g := &d.guess[gi]
+	if g.slot == uint32(s)+1 {
+		want := raw.at(g.raw)
+		if e := i + len(want); e < d.end && bytes.Equal(b[i:e], want) && isDelim(b[e]) {
+			d.val[s] = int64(raw.ref[g.raw])
+			d.set.add(s)
+			return e
+		}
+	}
+	e := skipValue(b, i, d.end)
+	if e < 0 {
+		return e
+	}
+	n, k, h, ok := raw.find(b[i:e])
+	if !ok {
+		if dims {
+			x, good := threeInts(b[i:e])
+			if !good {
+				return d.otherSlot(s, i, e)
+			}
+			d.dims = append(d.dims, x)
+			raw.put(b[i:e], k, h, uint32(len(d.dims)-1), 0)
+		} else {
+			t, f := appendCompact(d.scratch[:0], b[i:e])
+			d.scratch = t
+			id, _ := d.out.strs.put(t)
+			raw.put(b[i:e], k, h, id, f)
+		}
+		n = uint32(raw.len() - 1)
+	}
+	if f := raw.flag[n]; f != 0 {
+		d.noteFlaws(f, i)
+	} else if b[i] != '"' || e-i < 1<<10 {
+		*g = valueGuess{uint32(s) + 1, n}
+	}
+	d.val[s] = int64(raw.ref[n])
+	d.set.add(s)
+	return e
+}
+
+// threeInts reads a list of three integers.
+func threeInts(s []byte) (x [3]int64, ok bool) {
+	i, k := 1, 0
+	if s[0] != '[' {
+		return x, false
+	}
+	for ; k < 3; k++ {
+		for i < len(s) && isSpace(s[i]) {
+			i++
+		}
+		neg := i < len(s) && s[i] == '-'
+		if neg {
+			i++
+		}
+		v, n := int64(0), 0
+		for i < len(s) && s[i] >= '0' && s[i] <= '9' && n < 18 {
+			v, i, n = v*10+int64(s[i]-'0'), i+1, n+1
+		}
+		if n == 0 {
+			return x, false
+		}
+		if neg {
+			v = -v
+		}
+		x[k] = v
+		for i < len(s) && isSpace(s[i]) {
+			i++
+		}
+		if i >= len(s) || (k < 2 && s[i] != ',') || (k == 2 && s[i] != ']') {
+			return x, false
+		}
+		i++
+	}
+	return x, i == len(s)
+}
+
+// floatBits returns the bits of a float as a column stores them: one zero, so
+// that no value looks like schema.Null.
+func floatBits(f float64) int64 {
+	if f == 0 {
+		return 0
+	}
+	return int64(math.Float64bits(f))
+}

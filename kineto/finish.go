@@ -1,0 +1,442 @@
+package kineto
+
+import (
+	"encoding/json"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"tracelake/schema"
+)
+
+// kindCount counts events of one phase and category before they reach the
+// batch's map.
+type kindCount struct {
+	key kindKey
+	n   int64
+}
+
+func (d *decoder) countKind(k kindKey) {
+	c := &d.kcache[(k.ph*31+k.cat)%uint32(len(d.kcache))]
+	if c.key != k {
+		d.flushKind(c)
+		c.key = k
+	}
+	c.n++
+}
+
+func (d *decoder) flushKind(c *kindCount) {
+	if c.n > 0 {
+		if _, ok := d.out.kinds[c.key]; ok || len(d.out.kinds) < maxKindsCounted {
+			d.out.kinds[c.key] += c.n
+		}
+	}
+	c.n = 0
+}
+
+// flushKinds completes the batch's counts.
+func (d *decoder) flushKinds() {
+	for i := range d.kcache {
+		d.flushKind(&d.kcache[i])
+	}
+}
+
+// constant returns the number of a fixed string in the batch.
+func (d *decoder) constant(s string) int64 {
+	id, ok := d.consts[s]
+	if !ok {
+		id, _ = d.out.strs.put([]byte(s))
+		d.consts[s] = id
+	}
+	return int64(id)
+}
+
+// finish files the event at hand, which is complete, under its table.
+func (d *decoder) finish() {
+	out := d.out
+	for _, n := range d.pend {
+		out.add(n.code, int(n.offset), n.message)
+	}
+	if d.set == (slotSet{}) && len(d.other) == 0 {
+		out.add(schema.EmptyEvent, d.start, "empty object in the event array")
+		out.members++
+		return
+	}
+	if d.odd { // a later value may have fitted
+		k := d.other[:0]
+		for _, a := range d.other {
+			if a.slot < 0 || !d.set.has(a.slot) {
+				k = append(k, a)
+			}
+		}
+		d.other = k
+	}
+	ph, cat := noString, noString
+	if d.set.has(slotPh) {
+		ph = uint32(d.val[slotPh])
+	}
+	if d.set.has(slotCat) {
+		cat = uint32(d.val[slotCat])
+	}
+	d.countKind(kindKey{ph, cat})
+	switch d.phaseOf(ph) {
+	case 'X':
+		d.finishDuration(cat)
+	case 'B', 'E':
+		d.finishTimed(tabBeginEnd)
+	case 'C':
+		d.finishCounter()
+	case 's', 't', 'f':
+		d.finishTimed(tabFlows)
+	case 'M':
+		d.finishTimed(tabMetadata)
+	case 0:
+		out.add(schema.NoPhase, d.start, "event without ph")
+		d.finishInstant()
+	default:
+		d.finishInstant()
+	}
+	out.members++
+}
+
+// phaseOf returns the letter of a phase, 0 for none and '?' for others.
+func (d *decoder) phaseOf(id uint32) byte {
+	if id == noString {
+		return 0
+	}
+	for int(id) >= len(d.phase) {
+		d.phase = append(d.phase, 0xff)
+	}
+	if d.phase[id] == 0xff {
+		d.phase[id] = '?'
+		if s := d.out.strs.at(id); len(s) == 1 {
+			d.phase[id] = s[0]
+		}
+	}
+	return d.phase[id]
+}
+
+func (d *decoder) classOf(id uint32) class {
+	if id == noString {
+		return classOther
+	}
+	for int(id) >= len(d.class) {
+		d.class = append(d.class, classUnknown)
+	}
+	if d.class[id] == classUnknown {
+		d.class[id] = classify(string(d.out.strs.at(id)))
+	}
+	return d.class[id]
+}
+
+// indexColumn is the position of event_index in every table.
+const indexColumn = 1
+
+// addRow adds a row for the event at hand.
+func (d *decoder) addRow(t *tableBatch) int32 {
+	row := t.n
+	t.n++
+	t.cols[indexColumn].put(row, d.out.members)
+	return row
+}
+
+// finishDuration files a duration event.
+func (d *decoder) finishDuration(cat uint32) {
+	c := d.classOf(cat)
+	tab := tabCPU
+	switch c {
+	case classKernel, classMemcpy, classMemset:
+		tab = tabGPU
+	case classLaunch:
+		tab = tabLaunches
+	case classRange, classGPURange:
+		tab = tabRanges
+	}
+	spec, t := &specs[tab], &d.out.tables[tab]
+	row := d.addRow(t)
+	flag := ""
+	start, dur := d.val[slotTS], d.val[slotDur]
+	hasDur := d.set.has(slotDur)
+	if d.set.has(slotTS) {
+		t.cols[colOf[tab].start].put(row, start)
+		d.out.times.see(start, max(dur, 0), hasDur)
+	} else {
+		flag = "bad_time"
+		d.out.add(schema.BadTime, d.start, "event without a usable time")
+	}
+	switch {
+	case !hasDur:
+		if flag == "" {
+			flag = "missing_duration"
+		}
+		d.out.add(schema.MissingDur, d.start, "duration event without a duration")
+	case dur < 0:
+		if flag == "" {
+			flag = "negative_duration"
+		}
+		d.out.add(schema.NegativeDur, d.start, "negative duration "+strconv.FormatInt(dur, 10)+" ns")
+	}
+	if hasDur {
+		t.cols[colOf[tab].dur].put(row, dur)
+	}
+	if !tab.retained() {
+		if flag != "" {
+			t.cols[colOf[tab].flag].put(row, d.constant(flag))
+		}
+		if hasDur && dur >= 0 && d.set.has(slotTS) {
+			t.cols[colOf[tab].end].put(row, addTime(start, dur))
+		}
+	}
+	switch tab {
+	case tabGPU:
+		t.cols[colOf[tab].kind].put(row, int64(c-classKernel))
+		d.zeroIsNone()
+		if !d.set.has(slotDevice) && d.set.has(slotInDevice) {
+			d.val[slotDevice] = d.val[slotInDevice] // peer copies name the device that ran them
+			d.set.add(slotDevice)
+		}
+		d.putDims(t, tab, row)
+	case tabLaunches:
+		d.zeroIsNone()
+		d.putDims(t, tab, row)
+	case tabRanges:
+		on := int64(0)
+		if c == classGPURange {
+			on = 1
+			if d.set.has(slotPID) && !d.set.has(slotDevice) {
+				d.val[slotDevice] = d.val[slotPID]
+				d.set.add(slotDevice)
+			}
+			if d.set.has(slotTID) && !d.set.has(slotStream) {
+				d.val[slotStream] = d.val[slotTID]
+				d.set.add(slotStream)
+			}
+		}
+		t.cols[colOf[tab].onGPU].put(row, on)
+	}
+	d.putSlots(spec, t, row)
+}
+
+// zeroIsNone drops IDs of 0, which profilers write for none.
+func (d *decoder) zeroIsNone() {
+	if d.set.has(slotCorrelation) && d.val[slotCorrelation] == 0 {
+		d.set.del(slotCorrelation)
+	}
+	if d.set.has(slotGraphID) && d.val[slotGraphID] == 0 {
+		d.set.del(slotGraphID)
+		d.set.del(slotGraphNode)
+	}
+}
+
+func (d *decoder) putDims(t *tableBatch, tab tableID, row int32) {
+	for _, x := range [...]struct{ s, col int }{{slotGrid, colOf[tab].grid}, {slotBlock, colOf[tab].block}} {
+		if d.set.has(x.s) {
+			for k, v := range d.dims[d.val[x.s]] {
+				t.cols[x.col+k].put(row, v)
+			}
+		}
+	}
+}
+
+// addTime adds a duration to a time; the sum stays in range.
+func addTime(a, b int64) int64 {
+	if s := a + b; s >= a {
+		return s
+	}
+	return math.MaxInt64
+}
+
+// see takes a time of the trace into account.
+func (t *timeStats) see(start, dur int64, duration bool) {
+	end := addTime(start, dur)
+	if start == 0 {
+		t.zeroAny = true
+		t.zeroLast = max(t.zeroLast, end)
+		if duration {
+			t.zeros++
+		}
+		return
+	}
+	if !t.any || start < t.first {
+		t.first = start
+	}
+	if !t.any || end > t.last {
+		t.last = end
+	}
+	t.any = true
+}
+
+// finishTimed files an event that has a time and no duration of its own.
+func (d *decoder) finishTimed(tab tableID) {
+	spec, t := &specs[tab], &d.out.tables[tab]
+	row := d.addRow(t)
+	if d.set.has(slotTS) {
+		t.cols[colOf[tab].start].put(row, d.val[slotTS])
+		if tab != tabMetadata {
+			d.out.times.see(d.val[slotTS], 0, false)
+		}
+	}
+	if d.set.has(slotDur) {
+		d.keepTime(slotDur)
+	}
+	d.putSlots(spec, t, row)
+}
+
+// keepTime moves a time without a column to the other arguments.
+func (d *decoder) keepTime(s slot) {
+	d.scratch = strconv.AppendFloat(d.scratch[:0], float64(d.val[s])/1000, 'f', -1, 64)
+	id, _ := d.out.strs.put(d.scratch)
+	d.addOther(argument{key: slots[s].name, top: true, slot: -1, val: id})
+}
+
+func (d *decoder) finishInstant() {
+	t := &d.out.tables[tabInstants]
+	row := d.addRow(t)
+	if d.set.has(slotTS) {
+		t.cols[colOf[tabInstants].start].put(row, d.val[slotTS])
+		d.out.times.see(d.val[slotTS], 0, false)
+	}
+	if d.set.has(slotDur) {
+		t.cols[colOf[tabInstants].dur].put(row, d.val[slotDur])
+	}
+	if d.set.has(slotID) {
+		d.scratch = strconv.AppendInt(d.scratch[:0], d.val[slotID], 10)
+		id, _ := d.out.strs.put(d.scratch)
+		d.val[slotIDText] = int64(id)
+		d.set.add(slotIDText)
+	}
+	d.putSlots(&specs[tabInstants], t, row)
+}
+
+// putSlots stores the values of slots in their columns and the rest as JSON.
+func (d *decoder) putSlots(spec *tableSpec, t *tableBatch, row int32) {
+	var left slotSet
+	rest := len(d.other) > 0
+	for w := range d.set {
+		for m := d.set[w] &^ spec.special[w]; m != 0; m &= m - 1 {
+			s := w<<6 | bits.TrailingZeros64(m)
+			if c := spec.slotCol[s]; c >= 0 {
+				t.cols[c].put(row, d.val[s])
+			} else {
+				left.add(s)
+				rest = true
+			}
+		}
+	}
+	if rest {
+		if id, ok := d.argsJSON(&left); ok {
+			t.cols[spec.col["args_json"]].put(row, int64(id))
+		}
+	}
+}
+
+// argsJSON returns the number of a JSON object with the values of the given
+// slots and the other arguments. Keys of the event itself that have no column
+// carry the prefix "event.".
+func (d *decoder) argsJSON(left *slotSet) (id uint32, ok bool) {
+	o := append(d.scratch[:0], '{')
+	for w := range left {
+		for m := left[w]; m != 0; m &= m - 1 {
+			s := w<<6 | bits.TrailingZeros64(m)
+			o = appendKey(o, slots[s].name, !slots[s].arg)
+			o = d.appendSlot(o, s)
+		}
+	}
+	for _, a := range d.other {
+		o = appendKey(o, a.key, a.top)
+		o = append(o, d.out.strs.at(a.val)...)
+	}
+	o = append(o, '}')
+	d.scratch = o
+	id, _ = d.out.strs.put(o)
+	return id, true
+}
+
+func appendKey(o []byte, key string, top bool) []byte {
+	if len(o) > 1 {
+		o = append(o, ',')
+	}
+	if top {
+		key = "event." + key
+	}
+	return append(appendQuoted(o, []byte(key)), ':')
+}
+
+func (d *decoder) appendSlot(o []byte, s slot) []byte {
+	v := d.val[s]
+	switch slots[s].kind {
+	case kindInt, kindWho:
+		return strconv.AppendInt(o, v, 10)
+	case kindFloat:
+		return appendFloat(o, math.Float64frombits(uint64(v)))
+	case kindText:
+		return appendQuoted(o, d.out.strs.at(uint32(v)))
+	case kindJSON:
+		return append(o, d.out.strs.at(uint32(v))...)
+	case kindDims:
+		x := d.dims[v]
+		o = strconv.AppendInt(append(o, '['), x[0], 10)
+		o = strconv.AppendInt(append(o, ','), x[1], 10)
+		return append(strconv.AppendInt(append(o, ','), x[2], 10), ']')
+	}
+	return append(o, "null"...)
+}
+
+// finishCounter files a counter event, one row per series.
+func (d *decoder) finishCounter() {
+	const tab = tabCounters
+	spec, t := &specs[tab], &d.out.tables[tab]
+	type series struct {
+		name string
+		json []byte
+	}
+	var all []series
+	for s := slotFirstArg; s < len(slots); s++ {
+		if d.set.has(s) {
+			all = append(all, series{slots[s].name, d.appendSlot(nil, s)})
+			d.set.del(s)
+		}
+	}
+	for _, a := range d.other {
+		name := a.key
+		if a.top {
+			name = "event." + name
+		}
+		all = append(all, series{name, d.out.strs.at(a.val)})
+	}
+	d.other = d.other[:0]
+	if d.set.has(slotTS) {
+		d.out.times.see(d.val[slotTS], 0, false)
+	}
+	for k := 0; k < max(1, len(all)); k++ {
+		row := d.addRow(t)
+		if d.set.has(slotTS) {
+			t.cols[colOf[tab].start].put(row, d.val[slotTS])
+		}
+		for _, s := range []slot{slotCat, slotName, slotPID, slotPIDText, slotTID, slotTIDText} {
+			if d.set.has(s) {
+				t.cols[spec.slotCol[s]].put(row, d.val[s])
+			}
+		}
+		if k < len(all) {
+			v := all[k]
+			text := string(v.json)
+			id, _ := d.out.strs.put([]byte(v.name))
+			t.cols[colOf[tab].series].put(row, int64(id))
+			if i, ok := wholeNumber(text); ok {
+				t.cols[colOf[tab].valueInt].put(row, i)
+			}
+			if f, err := strconv.ParseFloat(text, 64); err == nil && json.Valid([]byte(text)) {
+				t.cols[colOf[tab].value].put(row, floatBits(f))
+			} else {
+				var s string
+				if json.Unmarshal([]byte(text), &s) != nil {
+					s = text
+				}
+				id, _ := d.out.strs.put([]byte(strings.ToValidUTF8(s, "\uFFFD")))
+				t.cols[colOf[tab].valueText].put(row, int64(id))
+			}
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package kineto
+
+// mender reads the text of one broken event by trying, for each string, every
+// quote that might close it, nearest first, until the event ends exactly where
+// it has to.
+type mender struct {
+	d      *decoder
+	b      []byte
+	end    int  // behind the closing brace of the event
+	strict bool // only keys that are known
+	tries  int
+	parts  []part
+}
+
+// part is one key with its value, or the start or end of args.
+type part struct {
+	key, val []byte
+	text     bool // val is the inside of a string
+	raw      bool // val could not be read and becomes text
+	args     int  // +1 args begin, -1 args end
+}
+
+// mend returns the text of the event in b[start:end] as proper JSON, and what
+// was wrong with each string.
+func mend(d *decoder, start, end int) (text []byte, flaws []flaw, ok bool) {
+	for _, strict := range []bool{true, false} {
+		m := &mender{d: d, b: d.b, end: end, strict: strict}
+		if m.members(start+1, false, func(i int) bool { return i == m.end }) {
+			text, flaws = m.write()
+			return text, flaws, true
+		}
+	}
+	return nil, nil, false
+}
+
+func (m *mender) known(key []byte, args bool) bool {
+	if !m.strict {
+		return true
+	}
+	known, dyn := topSlot, m.d.dynTop
+	if args {
+		known, dyn = argSlot, m.d.dynArg
+	}
+	if _, ok := known[string(key)]; ok {
+		return true
+	}
+	_, ok := dyn[string(key)]
+	return ok || !args && string(key) == "args"
+}
+
+// members reads members of an object from i on; then goes on with what stands
+// behind its closing brace.
+func (m *mender) members(i int, args bool, then func(int) bool) bool {
+	if m.tries++; m.tries > maxRepairTries {
+		return false
+	}
+	i = skipSpace(m.b, i, m.end)
+	if i < m.end && m.b[i] == '}' {
+		return then(i + 1)
+	}
+	if i >= m.end || m.b[i] != '"' {
+		return false
+	}
+	q, _ := stringEnd(m.b, i+1, m.end)
+	if q < 0 {
+		return false
+	}
+	key := m.b[i+1 : q]
+	i = skipSpace(m.b, q+1, m.end)
+	if i >= m.end || m.b[i] != ':' || !m.known(key, args) {
+		return false
+	}
+	i = skipSpace(m.b, i+1, m.end)
+	if i >= m.end {
+		return false
+	}
+	n := len(m.parts)
+	if !args && string(key) == "args" && m.b[i] == '{' {
+		m.parts = append(m.parts, part{key: key, args: 1})
+		if m.members(i+1, true, func(j int) bool {
+			k := len(m.parts)
+			m.parts = append(m.parts, part{args: -1})
+			if m.after(j, false, then) {
+				return true
+			}
+			m.parts = m.parts[:k]
+			return false
+		}) {
+			return true
+		}
+		m.parts = m.parts[:n]
+		return false
+	}
+	switch m.b[i] {
+	case '"':
+		return m.closers(i+1, '"', func(q int) bool {
+			m.parts = append(m.parts[:n], part{key: key, val: m.b[i+1 : q], text: true})
+			return m.after(q+1, args, then)
+		})
+	case '[', '{':
+		if e := skipNested(m.b, i, m.end); e > 0 {
+			m.parts = append(m.parts[:n], part{key: key, val: m.b[i:e]})
+			if m.after(e, args, then) {
+				return true
+			}
+		}
+		return m.closers(i+1, m.b[i]+2, func(q int) bool { // ] and } stand two behind [ and {
+			m.parts = append(m.parts[:n], part{key: key, val: m.b[i : q+1], raw: true})
+			return m.after(q+1, args, then)
+		})
+	}
+	e := skipWord(m.b, i, m.end)
+	if e < 0 {
+		return false
+	}
+	m.parts = append(m.parts[:n], part{key: key, val: m.b[i:e]})
+	return m.after(e, args, then)
+}
+
+// closers tries every c from i on.
+func (m *mender) closers(i int, c byte, try func(int) bool) bool {
+	n := len(m.parts)
+	for ; i < m.end; i++ {
+		if m.b[i] != c {
+			continue
+		}
+		if m.tries++; m.tries > maxRepairTries {
+			return false
+		}
+		if try(i) {
+			return true
+		}
+		m.parts = m.parts[:n]
+	}
+	return false
+}
+
+// after reads what stands behind a value.
+func (m *mender) after(i int, args bool, then func(int) bool) bool {
+	i = skipSpace(m.b, i, m.end)
+	if i >= m.end {
+		return false
+	}
+	switch m.b[i] {
+	case ',':
+		return m.members(i+1, args, then)
+	case '}':
+		return then(i + 1)
+	}
+	return false
+}
+
+func (m *mender) write() (o []byte, flaws []flaw) {
+	o = append(o, '{')
+	for _, p := range m.parts {
+		if p.args < 0 {
+			o = append(o, '}')
+			continue
+		}
+		if c := o[len(o)-1]; c != '{' {
+			o = append(o, ',')
+		}
+		k, _ := unescape(nil, p.key)
+		o = append(appendQuoted(o, k), ':')
+		switch {
+		case p.args > 0:
+			o = append(o, '{')
+		case p.text:
+			f := flaw(0)
+			if closing(p.val, 0) >= 0 {
+				f = flawQuote
+			}
+			t, g := unescape(nil, p.val)
+			if f |= g; f != 0 {
+				flaws = append(flaws, f)
+			}
+			o = appendQuoted(o, t)
+		case p.raw:
+			t, g := unescape(nil, p.val)
+			flaws = append(flaws, g|flawQuote)
+			o = appendQuoted(o, t)
+		default:
+			o = append(o, p.val...)
+		}
+	}
+	return append(o, '}'), flaws
+}

@@ -1,0 +1,145 @@
+package kineto
+
+import (
+	"bytes"
+
+	"tracelake/schema"
+)
+
+// repair deals with the event at d.start, which is broken at position at: it
+// mends its text where the strings can be told apart, and otherwise sets it
+// aside. next is where a member may begin.
+func (d *decoder) repair(at int) (next int, st status) {
+	start := d.start
+	d.clear()
+	closed, next, found := boundary(d.b, start, d.end, d.final)
+	if !found {
+		if !d.final {
+			return start, shortText // the end of the event is not in sight yet
+		}
+		return start, shortText
+	}
+	if !d.mending && closed+1-start <= maxRepairBytes {
+		if text, flaws, ok := mend(d, start, closed+1); ok && d.decodeMended(text, start) {
+			for _, f := range flaws {
+				for _, c := range flawCodes {
+					if f&c.f != 0 {
+						d.out.add(c.code, start, c.message)
+					}
+				}
+			}
+			return next, stopped
+		}
+	}
+	d.lose(start, at)
+	return next, stopped
+}
+
+// setAside skips the member at i, which is neither an object nor any value.
+func (d *decoder) setAside(i int) (next int, st status) {
+	d.start = i
+	d.clear()
+	_, next, found := boundary(d.b, i, d.end, d.final)
+	if !found {
+		return i, shortText
+	}
+	d.lose(i, i)
+	return next, stopped
+}
+
+func (d *decoder) lose(start, at int) {
+	w := d.b[at:min(at+24, d.end)]
+	d.out.add(schema.BrokenEvent, start, "event set aside: not JSON near "+quoteShort(w))
+	d.out.members++
+}
+
+func quoteShort(s []byte) string {
+	t, _ := unescape(nil, s)
+	return string(appendQuoted(nil, t))
+}
+
+// decodeMended decodes the mended text of the event at start.
+func (d *decoder) decodeMended(text []byte, start int) bool {
+	b, end, final := d.b, d.end, d.final
+	notes, members := len(d.out.notes), d.out.members
+	n := len(text)
+	buf := make([]byte, n+1+pad)
+	copy(buf, text)
+	buf[n] = ']'
+	d.b, d.end, d.final, d.mending = buf, n+1, true, true
+	_, st := d.events(0, n+1)
+	d.b, d.end, d.final, d.mending = b, end, final, false
+	d.clear()
+	for i := notes; i < len(d.out.notes); i++ {
+		d.out.notes[i].offset = int64(start)
+	}
+	return st == arrayEnd && d.out.members == members+1
+}
+
+// boundary looks for the end of a broken event that starts at i: a closing
+// brace with either another event or the end of the array behind it. closed is
+// the position of the brace, next the position of what follows.
+func boundary(b []byte, i, end int, final bool) (closed, next int, found bool) {
+	for i < end {
+		k := bytes.IndexByte(b[i:end], '}')
+		if k < 0 {
+			return 0, 0, false
+		}
+		p := i + k
+		i = p + 1
+		q := skipSpace(b, i, end)
+		if q >= end {
+			return 0, 0, false
+		}
+		switch b[q] {
+		case ',':
+			if r := skipSpace(b, q+1, end); startsEvent(b, r, end) {
+				return p, r, true
+			}
+		case ']':
+			r := skipSpace(b, q+1, end)
+			if r >= end {
+				return p, q, final
+			}
+			if b[r] == '}' || b[r] == ',' && topKeyAt(b, skipSpace(b, r+1, end), end) {
+				return p, q, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// startsEvent reports whether an object whose first key is one of an event
+// starts at i.
+func startsEvent(b []byte, i, end int) bool {
+	if i >= end || b[i] != '{' {
+		return false
+	}
+	i = skipSpace(b, i+1, end)
+	if i >= end || b[i] != '"' {
+		return false
+	}
+	q := bytes.IndexByte(b[i+1:min(end, i+16)], '"')
+	if q < 0 {
+		return false
+	}
+	key := b[i+1 : i+1+q]
+	if _, ok := topSlot[string(key)]; !ok && string(key) != "args" {
+		return false
+	}
+	i = skipSpace(b, i+q+2, end)
+	return i < end && b[i] == ':'
+}
+
+// topKeyAt reports whether a key with a colon stands at i.
+func topKeyAt(b []byte, i, end int) bool {
+	if i >= end || b[i] != '"' {
+		return false
+	}
+	q, _ := stringEnd(b, i+1, end)
+	if q < 0 {
+		return false
+	}
+	q = skipSpace(b, q+1, end)
+	return q < end && b[q] == ':'
+}
