@@ -50,6 +50,7 @@ const (
 	InvalidUTF8      Code = "invalid_utf8"
 	BareWord         Code = "bare_word"
 	TrailingComma    Code = "trailing_comma"
+	MissingComma     Code = "missing_comma"
 	ByteOrderMark    Code = "byte_order_mark"
 	UTF16            Code = "utf16"
 	BrokenHeader     Code = "broken_header_value"
@@ -101,6 +102,7 @@ var Codes = []CodeInfo{
 	{InvalidUTF8, Repair, "A string holds bytes that are not UTF-8; each is replaced by U+FFFD.", "Find out which encoding the writer used if the names matter."},
 	{BareWord, Repair, "A value is a bare word such as nan, inf or N/A; the typed column is null and the word is in args_json.", "Nothing."},
 	{TrailingComma, Repair, "A comma stands before a closing bracket.", "Nothing."},
+	{MissingComma, Repair, "No comma stands between two events.", "Nothing."},
 	{ByteOrderMark, Repair, "The text starts with a UTF-8 byte order mark.", "Nothing."},
 	{UTF16, Repair, "The text is UTF-16 and was converted.", "Write the file without a shell redirect that re-encodes it."},
 	{BrokenHeader, Repair, "A value of the header could not be read as JSON; it is left out or taken literally.", "Check the key that the message names."},
@@ -236,3 +238,7 @@ func (d *Diagnostics) List() []Diagnostic {
 	}
 	return out
 }
+
+// AddMore counts further occurrences of a code whose first MaxPlaces places
+// were added one by one.
+func (d *Diagnostics) AddMore(code Code, n int64) { d.Add(code, Null, Null, n, "further occurrences") }

@@ -1,0 +1,116 @@
+package kineto
+
+import "tracelake/schema"
+
+// maxGroupText bounds the distinct strings of a row group, in bytes.
+const maxGroupText = 64 << 20
+
+// assembler collects rows of a table that is written while the file is read,
+// until they fill a row group.
+type assembler struct {
+	spec  *tableSpec
+	cols  []assembled
+	n     int32
+	bytes int // of distinct strings
+}
+
+type assembled struct {
+	rows []int32
+	vals []int64
+	dict map[string]uint32
+	list []string
+	ids  []uint32 // batch string -> position in list + 1
+	seen []uint32 // which batch an entry of ids belongs to
+}
+
+func newAssembler(tab tableID) *assembler {
+	return &assembler{spec: &specs[tab], cols: make([]assembled, len(specs[tab].table.Columns))}
+}
+
+// add appends the rows of a batch. base is the event index of its first
+// member, baseNS what is added to recorded times, gen differs between batches.
+func (a *assembler) add(t *tableBatch, strs *interner, tab tableID, base, baseNS int64, gen uint32) {
+	for c := range t.cols {
+		src, dst := &t.cols[c], &a.cols[c]
+		if len(src.vals) == 0 {
+			continue
+		}
+		if c == colOf[tab].start || c == colOf[tab].end {
+			a.addTimes(dst, src, baseNS)
+			continue
+		}
+		for _, r := range src.rows {
+			dst.rows = append(dst.rows, r+a.n)
+		}
+		switch {
+		case c == indexColumn:
+			for _, v := range src.vals {
+				dst.vals = append(dst.vals, v+base)
+			}
+		case a.spec.table.Columns[c].Type == schema.String:
+			a.addStrings(dst, src, strs, gen)
+		default:
+			dst.vals = append(dst.vals, src.vals...)
+		}
+	}
+	a.n += t.n
+}
+
+// addTimes adds the base; times that leave the range of int64 become null.
+func (a *assembler) addTimes(dst *assembled, src *column, baseNS int64) {
+	for i, v := range src.vals {
+		s := v + baseNS
+		if (s > v) != (baseNS > 0) && baseNS != 0 || s == schema.Null {
+			continue
+		}
+		dst.rows = append(dst.rows, src.rows[i]+a.n)
+		dst.vals = append(dst.vals, s)
+	}
+}
+
+func (a *assembler) addStrings(dst *assembled, src *column, strs *interner, gen uint32) {
+	if n := strs.len(); len(dst.ids) < n {
+		dst.ids = append(dst.ids, make([]uint32, n-len(dst.ids))...)
+		dst.seen = append(dst.seen, make([]uint32, n-len(dst.seen))...)
+	}
+	if dst.dict == nil {
+		dst.dict = map[string]uint32{}
+	}
+	for _, v := range src.vals {
+		if dst.seen[v] != gen {
+			dst.seen[v] = gen
+			b := strs.at(uint32(v))
+			id, ok := dst.dict[string(b)]
+			if !ok {
+				s := string(b)
+				id = uint32(len(dst.list))
+				dst.dict[s] = id
+				dst.list = append(dst.list, s)
+				a.bytes += len(s)
+			}
+			dst.ids[v] = id
+		}
+		dst.vals = append(dst.vals, int64(dst.ids[v]))
+	}
+}
+
+// take returns the collected rows and starts a new row group.
+func (a *assembler) take() (rows int, cols []schema.Vector) {
+	cols = make([]schema.Vector, len(a.cols))
+	for c := range a.cols {
+		s := &a.cols[c]
+		v := &cols[c]
+		v.Rows, v.Vals, v.Dict = s.rows, s.vals, s.list
+		if len(s.rows) == int(a.n) {
+			v.Rows = nil
+		}
+		s.rows = make([]int32, 0, cap(s.rows)*7/8)
+		s.vals = make([]int64, 0, cap(s.vals)*7/8)
+		s.list = nil
+		clear(s.dict)
+		clear(s.seen)
+	}
+	rows = int(a.n)
+	a.n, a.bytes = 0, 0
+	return rows, cols
+}

@@ -1,0 +1,382 @@
+package kineto
+
+import (
+	"bytes"
+	"encoding/json"
+	"sort"
+	"strconv"
+
+	"github.com/bytedance/sonic"
+
+	"tracelake/schema"
+)
+
+// Header is what a trace says about itself outside its event array.
+type Header struct {
+	BaseNS        schema.Opt[int64] // baseTimeNanoseconds
+	Host          schema.Opt[string]
+	TraceID       schema.Opt[string]
+	Rank          schema.Opt[int64]
+	WorldSize     schema.Opt[int64]
+	Backend       schema.Opt[string] // of distributedInfo
+	ProcessGroups schema.Opt[string] // pg_config as compact JSON
+	VLLMVersion   schema.Opt[string]
+	CUPTIVersion  schema.Opt[string]
+	CUDARuntime   schema.Opt[string]
+	CUDADriver    schema.Opt[string]
+	HIPRuntime    schema.Opt[string]
+	TraceName     schema.Opt[string]
+	Devices       []Device
+	Rest          map[string]json.RawMessage // keys without a field, compact
+}
+
+// Device is an entry of deviceProperties.
+type Device struct {
+	Ordinal  schema.Opt[int64]
+	Name     schema.Opt[string]
+	UUID     schema.Opt[string]
+	Memory   schema.Opt[int64] // bytes
+	SMs      schema.Opt[int64]
+	Major    schema.Opt[int64]
+	Minor    schema.Opt[int64]
+	WarpSize schema.Opt[int64]
+	Rest     string // other properties as compact JSON, "" for none
+}
+
+// headerText collects the top-level keys of a trace as they stand in the text,
+// before and after the event array. Of equal keys the last one counts.
+type headerText struct {
+	array  bool // the trace is a bare array
+	raw    map[string][]byte
+	order  []string
+	notes  []note
+	events int // event arrays seen
+}
+
+func (h *headerText) put(key, val []byte, offset int64) {
+	k, _ := unescape(nil, key)
+	v, f := appendCompact(nil, val)
+	if f&^flawControl != 0 {
+		h.note(schema.BrokenHeader, offset, "value of "+quoteShort(k)+" is not JSON and was mended")
+	}
+	if _, ok := h.raw[string(k)]; !ok {
+		h.order = append(h.order, string(k))
+	}
+	h.raw[string(k)] = v
+}
+
+func (h *headerText) note(code schema.Code, offset int64, message string) {
+	h.notes = append(h.notes, note{code: code, offset: offset, member: schema.Null, message: message})
+}
+
+const eventsKey = "traceEvents"
+
+// start reads from the first byte of the text to the event array. It returns
+// the position behind the opening bracket, or short where more text is needed.
+// skip is how many event arrays to pass over.
+func (h *headerText) start(b []byte, final bool, skip int) (int, error) {
+	*h = headerText{raw: map[string][]byte{}}
+	end := len(b) - pad
+	i := skipSpace(b, 0, end)
+	if i >= end {
+		if final {
+			return 0, reject("empty: the file holds no text")
+		}
+		return short, nil
+	}
+	switch b[i] {
+	case '[':
+		h.array = true
+		h.events = 1
+		return i + 1, nil
+	case '{':
+	default:
+		return 0, notJSON(b[i:end], int64(i))
+	}
+	return h.members(b, i+1, end, 0, final, skip)
+}
+
+// members reads top-level members up to an event array or the closing brace,
+// behind which it returns a position. base is the offset of b in the text.
+func (h *headerText) members(b []byte, i, end int, base int64, final bool, skip int) (int, error) {
+	for {
+		i = skipSpace(b, i, end)
+		if i >= end {
+			return h.cut(final, base+int64(i))
+		}
+		if b[i] == ',' {
+			i++
+			continue
+		}
+		if b[i] == '}' {
+			return i + 1, nil
+		}
+		if b[i] != '"' {
+			return h.lost(b, i, end, base, final)
+		}
+		q, _ := stringEnd(b, i+1, end)
+		if q < 0 {
+			return h.cut(final, base+int64(end))
+		}
+		key := b[i+1 : q]
+		s := i
+		i = skipSpace(b, q+1, end)
+		if i < end && b[i] != ':' {
+			return h.lost(b, s, end, base, final)
+		}
+		i = skipSpace(b, i+1, end)
+		if i >= end {
+			return h.cut(final, base+int64(i))
+		}
+		if string(key) == eventsKey {
+			if b[i] == '[' {
+				h.events++
+				if h.events > skip {
+					return i + 1, nil
+				}
+			} else {
+				h.events = 0
+			}
+		}
+		e := skipValue(b, i, end)
+		switch e {
+		case short:
+			return h.cut(final, base+int64(i))
+		case deep:
+			return 0, rejectAt(base+int64(i), "the value of %s is nested deeper than %d", quoteShort(key), maxDepth)
+		case bad:
+			return h.lost(b, s, end, base, final)
+		}
+		// A string that ends early leaves something that is no separator.
+		if n := skipSpace(b, e, end); n < end && b[n] != ',' && b[n] != '}' {
+			return h.lost(b, s, end, base, final)
+		}
+		if string(key) != eventsKey {
+			h.put(key, b[i:e], base+int64(i))
+		}
+		i = e
+	}
+}
+
+func (h *headerText) cut(final bool, off int64) (int, error) {
+	if !final {
+		return short, nil
+	}
+	return 0, &cutError{off}
+}
+
+// cutError says that the text ends within the header.
+type cutError struct{ off int64 }
+
+func (e *cutError) Error() string { return "text ends at byte " + strconv.FormatInt(e.off, 10) }
+
+// lost goes on behind a member that cannot be read: at the event array or the
+// next member that starts on a line of its own.
+func (h *headerText) lost(b []byte, i, end int, base int64, final bool) (int, error) {
+	marker := []byte(`"` + eventsKey + `"`)
+	if h.events == 0 {
+		for from := i; ; {
+			k := bytes.Index(b[from:end], marker)
+			if k < 0 {
+				break
+			}
+			from += k
+			j := skipSpace(b, from+len(marker), end)
+			if j < end && b[j] == ':' {
+				if j = skipSpace(b, j+1, end); j < end && b[j] == '[' {
+					h.note(schema.BrokenHeader, base+int64(i), "header could not be read from here to "+eventsKey)
+					h.events = 1
+					return j + 1, nil
+				}
+			}
+			from += len(marker)
+		}
+		if !final {
+			return short, nil
+		}
+		return 0, rejectAt(base+int64(i), "not JSON near %s", quoteShort(b[i:min(end, i+24)]))
+	}
+	if !final {
+		return short, nil
+	}
+	// Behind the events: take what can be taken line by line.
+	h.note(schema.BrokenHeader, base+int64(i), "text behind the events is not JSON near "+quoteShort(b[i:min(end, i+24)]))
+	for {
+		k := bytes.IndexByte(b[i:end], '\n')
+		if k < 0 {
+			return end, nil
+		}
+		i = skipSpace(b, i+k, end)
+		if !topKeyAt(b, i, end) {
+			continue
+		}
+		q, _ := stringEnd(b, i+1, end)
+		v := skipSpace(b, skipSpace(b, q+1, end)+1, end)
+		if e := skipValue(b, v, end); e > 0 && string(b[i+1:q]) != eventsKey {
+			h.put(b[i+1:q], b[v:e], base+int64(v))
+			i = e - 1
+		}
+	}
+}
+
+// parse interprets the collected keys.
+func (h *headerText) parse() Header {
+	out := Header{Rest: map[string]json.RawMessage{}}
+	for _, k := range h.order {
+		v := h.raw[k]
+		switch k {
+		case "baseTimeNanoseconds":
+			if n, ok := jsonInt(v); ok {
+				out.BaseNS = schema.Some(n)
+			}
+		case "host_name":
+			out.Host = jsonText(v)
+		case "trace_id":
+			out.TraceID = jsonText(v)
+		case "vllm_version":
+			out.VLLMVersion = jsonText(v)
+		case "cupti_version":
+			out.CUPTIVersion = jsonText(v)
+		case "cuda_runtime_version":
+			out.CUDARuntime = jsonText(v)
+		case "cuda_driver_version":
+			out.CUDADriver = jsonText(v)
+		case "hip_runtime_version":
+			out.HIPRuntime = jsonText(v)
+		case "traceName":
+			out.TraceName = jsonText(v)
+		case "distributedInfo":
+			h.distributed(v, &out)
+		case "deviceProperties", "computeProperties":
+			var list []json.RawMessage
+			if sonic.Unmarshal(v, &list) != nil {
+				out.Rest[k] = v
+			}
+			for _, d := range list {
+				out.Devices = append(out.Devices, parseDevice(d))
+			}
+		default:
+			out.Rest[k] = v
+		}
+	}
+	return out
+}
+
+func (h *headerText) distributed(v []byte, out *Header) {
+	var m map[string]json.RawMessage
+	if sonic.Unmarshal(v, &m) != nil {
+		out.Rest["distributedInfo"] = v
+		return
+	}
+	if n, ok := jsonInt(m["rank"]); ok && n >= 0 {
+		out.Rank = schema.Some(n)
+	}
+	if n, ok := jsonInt(m["world_size"]); ok && n > 0 {
+		out.WorldSize = schema.Some(n)
+	}
+	out.Backend = jsonText(m["backend"])
+	if pg := m["pg_config"]; pg != nil {
+		out.ProcessGroups = schema.Some(string(pg))
+	}
+	for _, k := range []string{"rank", "world_size", "backend", "pg_config", "pg_count"} {
+		delete(m, k)
+	}
+	if len(m) > 0 {
+		out.Rest["distributedInfo"] = mustJSON(m)
+	}
+}
+
+func parseDevice(raw []byte) (d Device) {
+	var m map[string]json.RawMessage
+	if sonic.Unmarshal(raw, &m) != nil {
+		d.Rest = string(raw)
+		return d
+	}
+	take := func(dst *schema.Opt[int64], keys ...string) {
+		for _, k := range keys {
+			if n, ok := jsonInt(m[k]); ok {
+				*dst = schema.Some(n)
+				delete(m, k)
+				return
+			}
+		}
+	}
+	take(&d.Ordinal, "id")
+	take(&d.Memory, "totalGlobalMem", "maxMemAllocSize")
+	take(&d.SMs, "numSms", "maxComputeUnits")
+	take(&d.Major, "computeMajor", "major")
+	take(&d.Minor, "computeMinor", "minor")
+	take(&d.WarpSize, "warpSize")
+	if d.Name = jsonText(m["name"]); d.Name.OK {
+		delete(m, "name")
+	}
+	if d.UUID = jsonText(m["uuid"]); d.UUID.OK {
+		delete(m, "uuid")
+	}
+	if len(m) > 0 {
+		d.Rest = string(mustJSON(m))
+	}
+	return d
+}
+
+// mustJSON writes a map with sorted keys.
+func mustJSON(m map[string]json.RawMessage) []byte {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	o := []byte{'{'}
+	for i, k := range keys {
+		if i > 0 {
+			o = append(o, ',')
+		}
+		o = append(appendQuoted(o, []byte(k)), ':')
+		o = append(o, m[k]...)
+	}
+	return append(o, '}')
+}
+
+// jsonInt reads a whole number, also one that is written as text.
+func jsonInt(v []byte) (int64, bool) {
+	if len(v) == 0 || v[0] == '{' || v[0] == '[' {
+		return 0, false
+	}
+	t := string(bytes.TrimSpace(bytes.Trim(v, `"`)))
+	if t == "" || t == "null" || len(t) > 64 {
+		return 0, false
+	}
+	return wholeNumber(t)
+}
+
+// jsonText reads text, or the spelling of another plain value.
+func jsonText(v []byte) schema.Opt[string] {
+	if len(v) == 0 || string(v) == "null" {
+		return schema.Opt[string]{}
+	}
+	if v[0] == '"' {
+		t, _ := unescape(nil, v[1:len(v)-1])
+		return schema.Some(string(t))
+	}
+	return schema.Some(string(v))
+}
+
+// notJSON explains what a file is that does not start like JSON.
+func notJSON(b []byte, off int64) error {
+	head := bytes.ToLower(b[:min(len(b), 256)])
+	switch {
+	case bytes.HasPrefix(head, []byte("version https://git-lfs")):
+		return reject("a Git LFS pointer and not the file itself: run git lfs pull")
+	case bytes.HasPrefix(head, []byte("<!doctype html")), bytes.HasPrefix(head, []byte("<html")), head[0] == '<':
+		return reject("HTML or XML and not a trace: a saved web or error page")
+	case bytes.HasPrefix(head, []byte("sqlite format 3")):
+		return reject("a SQLite database and not JSON")
+	case bytes.HasPrefix(head, []byte("par1")), bytes.HasPrefix(head, []byte("arrow1")):
+		return reject("a Parquet or Arrow file and not JSON")
+	case bytes.HasPrefix(head, []byte("pk\x03\x04")):
+		return reject("a zip archive: unpack it first")
+	case len(b) > 262 && bytes.Equal(b[257:262], []byte("ustar")):
+		return reject("a tar archive: unpack it first")
+	}
+	return rejectAt(off, "not JSON: the text starts with %s", quoteShort(b[:min(len(b), 16)]))
+}

@@ -1,0 +1,334 @@
+package kineto
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"runtime"
+	"sync"
+
+	"tracelake/schema"
+)
+
+// Options says how to read a trace. The zero value is usable.
+type Options struct {
+	Workers   int   // decoding goroutines; 0 means one per processor
+	ChunkSize int   // bytes of text per chunk; 0 means DefaultChunkSize
+	RowGroup  int   // rows per row group; 0 means DefaultRowGroup
+	BaseNS    int64 // base to assume until the header says otherwise
+	SkipTo    int   // event array that counts, from 0, where a trace has several
+
+	// RowGroups receives the rows of the tables that are written while the
+	// file is read. The vectors belong to the receiver. nil drops the rows.
+	RowGroups func(t *schema.Table, rows int, cols []schema.Vector) error
+	// Progress, where set, is told how many bytes of text were read.
+	Progress func(textBytes int64)
+}
+
+// Result is what a trace holds besides the rows that RowGroups received.
+// Times in the retained tables lack BaseNS.
+type Result struct {
+	Header      Header
+	Array       bool // the trace is a bare array of events
+	BaseNS      int64
+	Diags       *schema.Diagnostics
+	GPU         *Retained
+	Launches    *Retained
+	Ranges      *Retained
+	Events      int64 // members of the event array
+	Kinds       map[Kind]int64
+	Rows        map[string]int64 // rows per table name, cpu_events and the like
+	TextBytes   int64
+	SHA256      string // of the text
+	Fine        bool   // recorded times are finer than a microsecond
+	First, Last int64  // earliest start and latest end without the base; schema.Null where there is none
+	ZeroLost    bool   // events at time 0 have lost their time
+}
+
+// Kind is a phase and category of events.
+type Kind struct{ Phase, Category string }
+
+// RestartError says that the trace must be read again with other options:
+// something behind the events changes how they are read.
+type RestartError struct {
+	BaseNS int64
+	SkipTo int
+}
+
+func (e *RestartError) Error() string { return "the trace has to be read again" }
+
+// Read reads one trace from its stored form. It returns a *RejectedError for
+// what is no trace, and a *RestartError where the options have to change.
+func Read(ctx context.Context, src io.Reader, o Options) (*Result, error) {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.ChunkSize <= 0 {
+		o.ChunkSize = DefaultChunkSize
+	}
+	if o.RowGroup <= 0 {
+		o.RowGroup = DefaultRowGroup
+	}
+	text, err := openText(src)
+	if err != nil {
+		return nil, err
+	}
+	defer text.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := &pipeline{o: o, text: text, digest: sha256.New(), ctx: ctx}
+	p.jobs = make(chan *job, o.Workers)
+	p.order = make(chan *job, o.Workers+1)
+	p.free = make(chan []byte, o.Workers+4)
+	p.batches = make(chan *batch, o.Workers+4)
+
+	var wg sync.WaitGroup
+	for range o.Workers {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			p.decodeChunks()
+		}()
+	}
+	readErr := make(chan error, 1)
+	wg.Add(1)
+	go func() {
+		defer wg.Done()
+		readErr <- p.readChunks()
+	}()
+	c := newCommitter(p)
+	err = c.run()
+	cancel()
+	for range p.order { // let the reader end
+	}
+	wg.Wait()
+	if rerr := <-readErr; rerr != nil && (err == nil || errors.Is(err, errNoEnd)) {
+		err = rerr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.result()
+}
+
+// errNoEnd says that the chunks ended before the last one came.
+var errNoEnd = errors.New("kineto: reading stopped")
+
+// job is one chunk on its way from the reader to the committer.
+type job struct {
+	buf   []byte // text and pad readable bytes
+	n     int    // bytes of text
+	off   int64  // offset in the text
+	final bool
+	start int // where the first member is, or -1 where the worker has to guess
+
+	out  *batch // what it decodes to, from start on
+	next int
+	st   status
+	done chan struct{}
+}
+
+// pipeline connects reader, workers and committer.
+type pipeline struct {
+	o       Options
+	text    *textReader
+	digest  hash.Hash
+	total   int64
+	ctx     context.Context
+	jobs    chan *job // to the workers
+	order   chan *job // to the committer, in order
+	free    chan []byte
+	batches chan *batch
+	header  headerText
+}
+
+func (p *pipeline) buffer(n int) []byte {
+	select {
+	case b := <-p.free:
+		if cap(b) >= n+pad {
+			return b[:n+pad]
+		}
+	default:
+	}
+	return make([]byte, n+pad)
+}
+
+func (p *pipeline) batch() *batch {
+	select {
+	case b := <-p.batches:
+		b.reset()
+		return b
+	default:
+		return newBatch()
+	}
+}
+
+// recycle takes back what a job used.
+func (p *pipeline) recycle(buf []byte, b *batch) {
+	if buf != nil && cap(buf) <= p.o.ChunkSize+pad {
+		select {
+		case p.free <- buf:
+		default:
+		}
+	}
+	if b != nil {
+		select {
+		case p.batches <- b:
+		default:
+		}
+	}
+}
+
+// fill reads up to n bytes of text into b and reports whether the text ends.
+func (p *pipeline) fill(b []byte) (n int, eof bool, err error) {
+	n, err = io.ReadFull(p.text, b)
+	_, _ = p.digest.Write(b[:n])
+	p.total += int64(n)
+	if p.o.Progress != nil && n > 0 {
+		p.o.Progress(p.total)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return n, true, nil
+	}
+	return n, false, err
+}
+
+// readChunks reads the text, finds the event array and hands out chunks.
+func (p *pipeline) readChunks() error {
+	defer close(p.order)
+	defer close(p.jobs)
+	size := p.o.ChunkSize
+	// The header first, however many chunks it takes.
+	head := p.buffer(size)
+	n, start := 0, short
+	eof := false
+	for start < 0 {
+		if eof {
+			return reject("no event array")
+		}
+		if n+size+pad > len(head) {
+			head = append(head[:n:n], make([]byte, size+pad)...)
+		}
+		k, end, err := p.fill(head[n : n+size])
+		if err != nil {
+			return err
+		}
+		n += k
+		eof = end
+		clear(head[n : n+pad])
+		start, err = p.header.start(head[:n+pad], eof, p.o.SkipTo)
+		var cut *cutError
+		if errors.As(err, &cut) {
+			return reject("no event array: the text ends within the header, at byte %d", cut.off)
+		}
+		if err != nil {
+			return err
+		}
+		if start < 0 && n > maxHeaderBytes {
+			return rejectAt(int64(n), "no event array in the first %d MiB", maxHeaderBytes>>20)
+		}
+	}
+	if p.header.events <= p.o.SkipTo || p.header.events == 0 {
+		return p.noEvents(head[:n], start)
+	}
+	j := &job{buf: head[:n+pad], n: n, start: start}
+	off := int64(n)
+	for {
+		if eof {
+			j.final = true
+			return p.send(j)
+		}
+		b := p.buffer(size)
+		k, end, err := p.fill(b[:size])
+		if err != nil {
+			return err
+		}
+		eof = end
+		j.final = eof && k == 0
+		if err := p.send(j); err != nil {
+			return err
+		}
+		if j.final {
+			return nil
+		}
+		clear(b[k : k+pad])
+		j = &job{buf: b[:k+pad], n: k, off: off, start: -1}
+		off += int64(k)
+	}
+}
+
+func (p *pipeline) send(j *job) error {
+	j.done = make(chan struct{})
+	for _, ch := range []chan *job{p.order, p.jobs} {
+		select {
+		case ch <- j:
+		case <-p.ctx.Done():
+			close(j.done)
+			return p.ctx.Err()
+		}
+	}
+	return nil
+}
+
+// noEvents explains a JSON object that has no event array.
+func (p *pipeline) noEvents(b []byte, end int) error {
+	rest := skipSpace(append(b, make([]byte, pad)...), end, len(b))
+	if rest < len(b) && (b[rest] == '{' || b[rest] == '[') {
+		return rejectAt(int64(rest), "several JSON documents in one file and no trace: one event per line is not a trace")
+	}
+	if len(p.header.order) == 0 {
+		return reject("empty: a JSON object without keys")
+	}
+	keys := ""
+	for i, k := range p.header.order {
+		if i == 5 {
+			keys += ", …"
+			break
+		}
+		if i > 0 {
+			keys += ", "
+		}
+		keys += quoteShort([]byte(k)[:min(len(k), 40)])
+	}
+	return reject("not a trace: a JSON object without a traceEvents array (it has %s)", keys)
+}
+
+// decodeChunks is the work of one worker.
+func (p *pipeline) decodeChunks() {
+	d := newDecoder()
+	for j := range p.jobs {
+		if j.start < 0 {
+			j.start = guessStart(j.buf, j.n)
+		}
+		if j.start >= 0 {
+			j.out = p.batch()
+			d.decode(j, j.start)
+		}
+		close(j.done)
+	}
+}
+
+// decode decodes a chunk from a position on into its batch.
+func (d *decoder) decode(j *job, from int) {
+	d.begin(j.buf, j.n, j.final, j.out)
+	j.start = from
+	j.next, j.st = d.run(from, j.n+1)
+	d.flushKinds()
+}
+
+// guessStart looks for the first event of a chunk that starts anywhere.
+func guessStart(b []byte, n int) int {
+	for i := 0; i < n; i++ {
+		if b[i] == ',' {
+			if k := skipSpace(b, i+1, n); startsEvent(b, k, n) {
+				return k
+			}
+		}
+	}
+	return -1
+}
+
+func (p *pipeline) sum() string { return hex.EncodeToString(p.digest.Sum(nil)) }
