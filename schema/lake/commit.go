@@ -1,0 +1,137 @@
+package lake
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+const (
+	commitsDir    = "commits"
+	commitSuffix  = ".json"
+	commitVersion = 1
+)
+
+// Source is the file that a trace came from.
+type Source struct {
+	Path    string `json:"path"`     // absolute, or the name of a stream
+	Bytes   int64  `json:"bytes"`    // size as stored; -1 where unknown
+	MTimeNS int64  `json:"mtime_ns"` // since the Unix epoch; 0 where unknown
+}
+
+// SourceOf describes a file of the file system.
+func SourceOf(path string) (Source, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return Source{}, err
+	}
+	st, err := os.Stat(abs)
+	if err != nil {
+		return Source{}, err
+	}
+	return Source{Path: abs, Bytes: st.Size(), MTimeNS: st.ModTime().UnixNano()}, nil
+}
+
+// Outcomes of an input, as in traces.outcome.
+const (
+	OutcomeOK       = "ok"
+	OutcomeRepaired = "repaired"
+	OutcomePartial  = "partial"
+	OutcomeRejected = "rejected"
+)
+
+// Record is what the importer knows of a trace when all rows are written.
+type Record struct {
+	TraceID       string           `json:"trace_id"`
+	ContentSHA256 string           `json:"content_sha256"` // of the text after decompression
+	Source        Source           `json:"source"`
+	Options       string           `json:"options"` // everything asked for that changes the rows
+	Run           string           `json:"run"`
+	Rank          *int64           `json:"rank"` // nil where nothing tells it
+	WorldSize     *int64           `json:"world_size"`
+	Outcome       string           `json:"outcome"`
+	Reason        string           `json:"outcome_reason,omitempty"`
+	Diagnostics   map[string]int64 `json:"diagnostics"` // occurrences by code
+	Rows          map[string]int64 `json:"-"`           // rows by table; becomes File.Rows
+}
+
+// PathRank returns the rank that stands in the paths of the trace.
+func (r *Record) PathRank() int64 {
+	if r.Rank == nil {
+		return UnknownRank
+	}
+	return *r.Rank
+}
+
+// File is a part of a committed trace.
+type File struct {
+	Table string `json:"table"`
+	Path  string `json:"path"` // within the lake, separated by slashes
+	Rows  int64  `json:"rows"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Commit is the content of _tracelake/commits/<trace_id>.json: it says that
+// the trace is in the lake and which files hold it.
+type Commit struct {
+	Version int `json:"commit_version"`
+	Record
+	SchemaVersion int    `json:"schema_version"`
+	Writer        string `json:"writer"`
+	Files         []File `json:"files"` // in the order of the data dictionary
+}
+
+var traceIDPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// check makes sure that a record cannot lead out of the lake.
+func (r *Record) check() error {
+	switch {
+	case !traceIDPattern.MatchString(r.TraceID):
+		return fmt.Errorf("lake: trace ID %q is not 16 hexadecimal digits", r.TraceID)
+	case !ValidRun(r.Run):
+		return fmt.Errorf("lake: run %q is not a slug", r.Run)
+	case r.Rank != nil && *r.Rank < 0:
+		return fmt.Errorf("lake: rank %d is negative", *r.Rank)
+	}
+	return nil
+}
+
+func (l *Lake) commitPath(traceID string) string {
+	return l.meta(commitsDir, traceID+commitSuffix)
+}
+
+// readCommit returns fs.ErrNotExist where the trace is not in the lake.
+func (l *Lake) readCommit(traceID string) (Commit, error) {
+	var c Commit
+	path := l.commitPath(traceID)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return c, fmt.Errorf("lake: %s: %w", path, err)
+	}
+	if c.TraceID != traceID {
+		return c, fmt.Errorf("lake: %s: states trace %q", path, c.TraceID)
+	}
+	for _, f := range c.Files {
+		if !filepath.IsLocal(filepath.FromSlash(f.Path)) || strings.HasPrefix(f.Path, MetaDir) {
+			return c, fmt.Errorf("lake: %s: file %q is outside the tables", path, f.Path)
+		}
+	}
+	return c, nil
+}
+
+// intact reports whether every file of a commit is in place, in full size.
+func (l *Lake) intact(c *Commit) bool {
+	for _, f := range c.Files {
+		st, err := os.Stat(l.abs(f.Path))
+		if err != nil || st.Size() != f.Bytes {
+			return false
+		}
+	}
+	return true
+}

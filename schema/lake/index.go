@@ -1,0 +1,207 @@
+package lake
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+)
+
+// index is what is known of the commits. It is read once and then refreshed
+// by file, because a lake may hold many thousands.
+type index struct {
+	loaded    bool
+	commits   map[string]Commit    // by trace ID
+	stamp     map[string]fileStamp // of the commit file, by trace ID
+	byContent map[string]string    // content SHA-256 to trace ID
+	bySource  map[Source]string    // to trace ID
+	twins     map[string]twin      // source path to twin
+}
+
+type fileStamp struct {
+	size  int64
+	mtime time.Time
+}
+
+func newIndex() index {
+	return index{
+		commits: map[string]Commit{}, stamp: map[string]fileStamp{},
+		byContent: map[string]string{}, bySource: map[Source]string{}, twins: map[string]twin{},
+	}
+}
+
+func (x *index) add(c Commit) {
+	x.drop(c.TraceID)
+	x.commits[c.TraceID] = c
+	x.bySource[c.Source] = c.TraceID
+	if c.Outcome != OutcomeRejected {
+		x.byContent[c.ContentSHA256] = c.TraceID
+	}
+}
+
+func (x *index) drop(id string) {
+	old, ok := x.commits[id]
+	if !ok {
+		return
+	}
+	delete(x.commits, id)
+	delete(x.stamp, id)
+	if x.byContent[old.ContentSHA256] == id {
+		delete(x.byContent, old.ContentSHA256)
+	}
+	if x.bySource[old.Source] == id {
+		delete(x.bySource, old.Source)
+	}
+}
+
+// remember notes a commit that this process has just written or seen.
+func (l *Lake) remember(c Commit) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.idx.add(c)
+}
+
+// Refresh reads the commits that other processes wrote, replaced or removed
+// since the last time. A commit that cannot be read is left out and reported
+// in the error; the others count.
+func (l *Lake) Refresh() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refresh()
+}
+
+func (l *Lake) refresh() error {
+	entries, err := os.ReadDir(l.meta(commitsDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("lake: %w", err)
+	}
+	var errs []error
+	seen := map[string]bool{}
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), commitSuffix)
+		if !ok || !traceIDPattern.MatchString(id) {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			continue // removed since the directory was read
+		}
+		seen[id] = true
+		stamp := fileStamp{info.Size(), info.ModTime()}
+		if l.idx.stamp[id] == stamp {
+			continue
+		}
+		c, err := l.readCommit(id)
+		if err != nil {
+			l.idx.drop(id)
+			if !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+			continue
+		}
+		l.idx.add(c)
+		l.idx.stamp[id] = stamp
+	}
+	for id := range l.idx.commits {
+		if !seen[id] {
+			l.idx.drop(id)
+		}
+	}
+	errs = append(errs, l.refreshTwins())
+	l.idx.loaded = true
+	return errors.Join(errs...)
+}
+
+func (l *Lake) load() error {
+	if l.idx.loaded {
+		return nil
+	}
+	return l.refresh()
+}
+
+// Commits returns every committed trace, ordered by run, rank and trace ID.
+func (l *Lake) Commits() ([]Commit, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.refresh()
+	out := make([]Commit, 0, len(l.idx.commits))
+	for _, c := range l.idx.commits {
+		out = append(out, c)
+	}
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		if a.Run != b.Run {
+			return a.Run < b.Run
+		}
+		if ra, rb := a.PathRank(), b.PathRank(); ra != rb {
+			return ra < rb
+		}
+		return a.TraceID < b.TraceID
+	})
+	return out, err
+}
+
+// Files returns the committed parts of one table as paths of the operating
+// system, in the order of Commits.
+func (l *Lake) Files(table string) ([]string, error) {
+	commits, err := l.Commits()
+	var out []string
+	for _, c := range commits {
+		for _, f := range c.Files {
+			if f.Table == table {
+				out = append(out, l.abs(f.Path))
+			}
+		}
+	}
+	return out, err
+}
+
+// Done reports whether a file was imported with the same options: its path,
+// size and modification time are those of a commit, or of a twin of one, and
+// the files of the commit are in place. It does not look at the content.
+func (l *Lake) Done(src Source, options string) (Commit, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.load() != nil && len(l.idx.commits) == 0 {
+		return Commit{}, false
+	}
+	id, ok := l.idx.bySource[src]
+	if t := l.idx.twins[src.Path]; !ok && t.Source == src {
+		id = t.TraceID
+	}
+	c, ok := l.idx.commits[id]
+	if ok && c.Options == options && l.intact(&c) {
+		return c, true
+	}
+	return Commit{}, false
+}
+
+// DoneContent returns the trace with the given content, whatever its path and
+// options. Rejected inputs do not count.
+func (l *Lake) DoneContent(sha256 string) (Commit, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.load() != nil && len(l.idx.commits) == 0 {
+		return Commit{}, false
+	}
+	id, ok := l.idx.byContent[sha256]
+	if !ok {
+		return Commit{}, false
+	}
+	c := l.idx.commits[id]
+	return c, l.intact(&c)
+}
+
+func (l *Lake) pathsOfCommits() map[string]bool {
+	live := map[string]bool{}
+	for _, c := range l.idx.commits {
+		for _, f := range c.Files {
+			live[filepath.FromSlash(f.Path)] = true
+		}
+	}
+	return live
+}

@@ -1,0 +1,364 @@
+package lake
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func create(t testing.TB, root string) *Lake {
+	t.Helper()
+	l, err := Create(root, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// record describes a trace whose content is the given text.
+func record(content, run string, rank *int64) Record {
+	sha := digest(content)
+	id, err := TraceID(sha)
+	if err != nil {
+		panic(err)
+	}
+	return Record{
+		TraceID: id, ContentSHA256: sha, Run: run, Rank: rank, Outcome: OutcomeOK,
+		Source: Source{Path: "/in/" + content, Bytes: int64(len(content)), MTimeNS: 7},
+		Rows:   map[string]int64{"traces": 1, "launches": 2},
+	}
+}
+
+// put writes two small tables and commits them.
+func put(l *Lake, rec Record, replace bool) (Commit, error) {
+	txn, err := l.Begin()
+	if err != nil {
+		return Commit{}, err
+	}
+	defer txn.Abort()
+	for _, table := range []string{"traces", "launches"} {
+		f, err := txn.Create(table)
+		if err != nil {
+			return Commit{}, err
+		}
+		if _, err := f.WriteString(table + rec.Options + rec.TraceID); err != nil {
+			return Commit{}, err
+		}
+	}
+	return txn.Commit(rec, replace)
+}
+
+// tree lists the files below the tables, and the unfinished ones.
+func tree(t *testing.T, root string) (parts, temps []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(root, path)
+		rel = filepath.ToSlash(rel)
+		switch {
+		case strings.Contains(rel, "/"+tempPrefix):
+			temps = append(temps, rel)
+		case !e.IsDir() && !strings.HasPrefix(rel, MetaDir):
+			parts = append(parts, rel)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parts, temps
+}
+
+func committed(t *testing.T, l *Lake) (paths []string) {
+	t.Helper()
+	commits, err := l.Commits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range commits {
+		for _, f := range c.Files {
+			paths = append(paths, f.Path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func TestCommitAndResume(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "new", "lake")
+	l := create(t, root)
+	rec := record("a", "job", new(int64(3)))
+	c, err := put(l, rec, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, temps := tree(t, root)
+	if !slices.Equal(parts, committed(t, l)) || len(parts) != 2 || len(temps) != 0 {
+		t.Fatalf("parts %v, temporary %v", parts, temps)
+	}
+	want := "traces/run=job/rank=3/" + PartName(rec.ContentSHA256, "", "job", 3)
+	if c.Files[0].Path != want || c.Files[0].Rows != 1 || c.Files[1].Rows != 2 || c.Files[0].Bytes != 22 {
+		t.Fatalf("files %+v, want %s first", c.Files, want)
+	}
+	again, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := again.Done(rec.Source, ""); !ok {
+		t.Error("the source is not done")
+	}
+	if _, ok := again.Done(rec.Source, "other"); ok {
+		t.Error("done with other options")
+	}
+	later := rec.Source
+	later.MTimeNS++
+	if _, ok := again.Done(later, ""); ok {
+		t.Error("done after the file changed")
+	}
+	if got, ok := again.DoneContent(rec.ContentSHA256); !ok || got.TraceID != rec.TraceID || *got.Rank != 3 {
+		t.Errorf("content: %+v, %v", got, ok)
+	}
+	if _, err := again.Begin(); err == nil {
+		t.Error("a lake opened for reading takes a transaction")
+	}
+	if err := os.Remove(again.abs(want)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := again.Done(rec.Source, ""); ok {
+		t.Error("done although a part is gone")
+	}
+	if _, err := put(l, rec, false); err != nil {
+		t.Errorf("a damaged trace must be written again: %v", err)
+	}
+}
+
+func TestTwinIsDuplicate(t *testing.T) {
+	root := t.TempDir()
+	l := create(t, root)
+	first := record("same", "job", nil)
+	if _, err := put(l, first, false); err != nil {
+		t.Fatal(err)
+	}
+	twin := first
+	twin.Source.Path = "/elsewhere"
+	twin.Run = "other"
+	_, err := put(l, twin, false)
+	var dup *DuplicateError
+	if !errors.As(err, &dup) || dup.Existing.Source.Path != first.Source.Path {
+		t.Fatalf("error %v", err)
+	}
+	if parts, temps := tree(t, root); len(parts) != 2 || len(temps) != 0 {
+		t.Fatalf("parts %v, temporary %v", parts, temps)
+	}
+	if err := l.NoteTwin(twin.Source, first.TraceID); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, ok := again.Done(twin.Source, ""); !ok || c.TraceID != first.TraceID {
+		t.Errorf("the twin is not known: %+v %v", c, ok)
+	}
+}
+
+func TestReplace(t *testing.T) {
+	root := t.TempDir()
+	l := create(t, root)
+	rec := record("x", "job", new(int64(0)))
+	if _, err := put(l, rec, false); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := committed(t, reader)
+	for _, change := range []func(){func() {}, func() { rec.Options = "detail=kernel" }, func() { rec.Run = "moved" }} {
+		change()
+		if _, err := put(l, rec, true); err != nil {
+			t.Fatal(err)
+		}
+		parts, temps := tree(t, root)
+		if now := committed(t, reader); !slices.Equal(parts, now) || len(temps) != 0 {
+			t.Fatalf("parts %v, committed %v, temporary %v", parts, now, temps)
+		}
+	}
+	if slices.Equal(before, committed(t, reader)) {
+		t.Error("another run has the same paths")
+	}
+}
+
+func TestRejection(t *testing.T) {
+	root := t.TempDir()
+	l := create(t, root)
+	rec := record("bad", "job", nil)
+	rec.TraceID, rec.Outcome = RejectedTraceID(rec.ContentSHA256, rec.Source.Path), OutcomeRejected
+	if _, err := put(l, rec, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := l.Done(rec.Source, ""); !ok {
+		t.Error("a rejected input is read again")
+	}
+	if _, ok := l.DoneContent(rec.ContentSHA256); ok {
+		t.Error("a rejected input counts as content")
+	}
+	// A later version can read it: the rejection goes.
+	if _, err := put(l, record("bad", "job", nil), false); err != nil {
+		t.Fatal(err)
+	}
+	commits, err := l.Commits()
+	if err != nil || len(commits) != 1 || commits[0].Outcome != OutcomeOK {
+		t.Errorf("commits %+v, %v", commits, err)
+	}
+	if parts, _ := tree(t, root); len(parts) != 2 {
+		t.Errorf("parts %v", parts)
+	}
+}
+
+func TestRanks(t *testing.T) {
+	l := create(t, t.TempDir())
+	for i, rank := range []int64{0, 2, 2, 5} {
+		rec := record(string(rune('a'+i)), "job", new(rank))
+		rec.WorldSize = new(int64(8))
+		if _, err := put(l, rec, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, run := range []string{"job", "other"} {
+		if _, err := put(l, record(run, run, nil), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := l.RanksOf("job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, total := r.Missing()
+	if !slices.Equal(r.Repeated(), []int64{2}) || !slices.Equal(first, []int64{1, 3, 4, 6, 7}) || total != 5 || len(r.Unknown) != 1 {
+		t.Errorf("repeated %v, missing %v of %d, unknown %v", r.Repeated(), first, total, r.Unknown)
+	}
+	huge := Ranks{WorldSizes: map[int64][]string{1 << 62: nil}}
+	if first, total := huge.Missing(); len(first) != maxMissing || total != 1<<62 {
+		t.Errorf("%d of %d", len(first), total)
+	}
+}
+
+func TestForeignDirectories(t *testing.T) {
+	full := t.TempDir()
+	if err := os.WriteFile(filepath.Join(full, "thesis.tex"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(full, "test"); !errors.Is(err, ErrNotLake) || !strings.Contains(err.Error(), "thesis.tex") {
+		t.Errorf("full directory: %v", err)
+	}
+	if _, err := Open(t.TempDir()); !errors.Is(err, ErrNotLake) {
+		t.Errorf("empty directory: %v", err)
+	}
+	if _, err := Open(filepath.Join(full, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no directory: %v", err)
+	}
+	if _, err := Create(filepath.Join(full, "thesis.tex"), "test"); err == nil {
+		t.Error("a file is taken for a lake")
+	}
+	for text, want := range map[string]error{
+		`{"format":"tracelake","schema_version":999}`: ErrNewer,
+		`{"format":"iceberg","schema_version":1}`:     ErrNotLake,
+	} {
+		root := t.TempDir()
+		create(t, root)
+		if err := os.WriteFile(filepath.Join(root, MetaDir, formatFile), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, open := range []func() error{
+			func() error { _, err := Open(root); return err },
+			func() error { _, err := Create(root, "test"); return err },
+		} {
+			if err := open(); !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", text, err, want)
+			}
+		}
+	}
+}
+
+func TestBadRecords(t *testing.T) {
+	root := t.TempDir()
+	l := create(t, root)
+	for name, change := range map[string]func(*Record){
+		"trace ID": func(r *Record) { r.TraceID = "../../../../x" },
+		"run":      func(r *Record) { r.Run = "../x" },
+		"rank":     func(r *Record) { r.Rank = new(int64(-1)) },
+	} {
+		rec := record("x", "job", nil)
+		change(&rec)
+		if _, err := put(l, rec, false); err == nil {
+			t.Errorf("a bad %s is taken", name)
+		}
+	}
+	evil := record("y", "job", nil)
+	text := `{"trace_id":"` + evil.TraceID + `","files":[{"path":"../../etc/passwd"}]}`
+	if err := os.WriteFile(l.commitPath(evil.TraceID), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if commits, err := l.Commits(); err == nil || len(commits) != 0 {
+		t.Errorf("commits %v, %v", commits, err)
+	}
+	if parts, temps := tree(t, root); len(parts) != 0 || len(temps) != 0 {
+		t.Errorf("parts %v, temporary %v", parts, temps)
+	}
+}
+
+func TestAbortAndSweep(t *testing.T) {
+	root := t.TempDir()
+	l := create(t, root)
+	txn, err := l.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := txn.Create("traces"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := txn.Create("traces"); err == nil {
+		t.Error("one table twice")
+	}
+	if _, err := txn.Create("nonsense"); err == nil {
+		t.Error("an unknown table")
+	}
+	// A sweep by the same or another process leaves a living writer alone.
+	if s, err := create(t, root).Sweep(0); err != nil || s != (Swept{}) {
+		t.Errorf("swept %+v, %v", s, err)
+	}
+	if err := txn.Abort(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := txn.Commit(record("x", "job", nil), false); !errors.Is(err, ErrFinished) {
+		t.Errorf("commit after abort: %v", err)
+	}
+	// Another machine's transaction goes by its age alone.
+	foreign := l.meta(tempPrefix + "elsewhere-0123")
+	if err := os.Mkdir(foreign, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []time.Duration{time.Hour, -time.Hour} {
+		s, err := l.Sweep(limit)
+		if want := limit < 0; err != nil || (s.Transactions == 1) != want {
+			t.Errorf("swept %+v, %v, want %v", s, err, want)
+		}
+	}
+	if _, temps := tree(t, root); len(temps) != 0 {
+		t.Errorf("temporary %v", temps)
+	}
+}

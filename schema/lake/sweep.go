@@ -1,0 +1,157 @@
+package lake
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tracelake/schema"
+)
+
+const lockSuffix = ".lock"
+
+// hostName is the part of a temporary name that tells whose locks can be
+// trusted: a lock may be invisible to another machine on a shared file system.
+func hostName() string {
+	h, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return RunSlug(h)
+}
+
+// Swept counts what Sweep removed.
+type Swept struct {
+	Transactions int   // directories of dead writers
+	Parts        int   // parts that no commit names
+	Bytes        int64 // freed
+}
+
+// Sweep removes what dead writers left. A transaction goes at once where its
+// writer ran on this machine and is dead, otherwise when nothing in it changed
+// for the given time. Parts that no commit names go when they are older than
+// that time, which must be longer than any import takes to commit.
+func (l *Lake) Sweep(olderThan time.Duration) (Swept, error) {
+	if l.writer == "" {
+		return Swept{}, errors.New("lake: opened for reading")
+	}
+	var s Swept
+	limit := time.Now().Add(-olderThan)
+	err := l.sweepTransactions(&s, limit)
+	for _, dir := range []string{l.meta(), l.meta(commitsDir), l.meta(twinsDir)} {
+		sweepFiles(dir, limit)
+	}
+	return s, errors.Join(err, l.sweepParts(&s, limit))
+}
+
+func (l *Lake) sweepTransactions(s *Swept, limit time.Time) error {
+	entries, err := os.ReadDir(l.meta())
+	if err != nil {
+		return fmt.Errorf("lake: %w", err)
+	}
+	own := tempPrefix + hostName() + "-"
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), tempPrefix) {
+			continue
+		}
+		dir := l.meta(e.Name())
+		lock, err := acquire(dir+lockSuffix, false)
+		if err != nil {
+			continue // its writer lives
+		}
+		size, newest := measure(dir)
+		if haveLocks && strings.HasPrefix(e.Name(), own) || newest.Before(limit) {
+			if err := os.RemoveAll(dir); err == nil {
+				s.Transactions++
+				s.Bytes += size
+			}
+			release(lock)
+			continue
+		}
+		lock.Close()
+	}
+	return nil
+}
+
+// measure returns the size of a directory and its latest change.
+func measure(dir string) (size int64, newest time.Time) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if info, err := e.Info(); err == nil {
+			if !e.IsDir() {
+				size += info.Size()
+			}
+			if info.ModTime().After(newest) {
+				newest = info.ModTime()
+			}
+		}
+		return nil
+	})
+	return size, newest
+}
+
+// sweepFiles removes old temporary files: locks that nobody holds, and small
+// files whose writer died before it gave them their name.
+func sweepFiles(dir string, limit time.Time) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || e.IsDir() || !strings.HasPrefix(e.Name(), tempPrefix) || !info.ModTime().Before(limit) {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if !strings.HasSuffix(e.Name(), lockSuffix) {
+			os.Remove(path)
+			continue
+		}
+		if _, err := os.Stat(strings.TrimSuffix(path, lockSuffix)); err == nil {
+			continue // goes with its directory
+		}
+		if lock, err := acquire(path, false); err == nil {
+			release(lock)
+		}
+	}
+}
+
+func (l *Lake) sweepParts(s *Swept, limit time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// A commit that cannot be read may name any part: then all of them stay.
+	if err := l.refresh(); err != nil {
+		return err
+	}
+	live := l.pathsOfCommits()
+	for _, t := range schema.Tables {
+		err := filepath.WalkDir(filepath.Join(l.root, t.Name), func(path string, e fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil || e.IsDir() || !strings.HasPrefix(e.Name(), "part-") {
+				return err
+			}
+			rel, err := filepath.Rel(l.root, path)
+			if err != nil || live[rel] {
+				return err
+			}
+			info, err := e.Info()
+			if err != nil || !info.ModTime().Before(limit) {
+				return nil
+			}
+			if os.Remove(path) == nil {
+				s.Parts++
+				s.Bytes += info.Size()
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("lake: %w", err)
+		}
+	}
+	return nil
+}

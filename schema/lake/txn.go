@@ -1,0 +1,247 @@
+package lake
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"tracelake/schema"
+)
+
+// Txn writes the tables of one trace. A trace ID and a rank are often known
+// only when all of the input was read, so that nothing has its final name
+// before Commit.
+type Txn struct {
+	l    *Lake
+	dir  string
+	lock *os.File
+
+	mu    sync.Mutex
+	files map[string]*os.File // by table
+	done  bool
+}
+
+// Begin starts a transaction. It must end with Commit or Abort.
+func (l *Lake) Begin() (*Txn, error) {
+	if l.writer == "" {
+		return nil, errors.New("lake: opened for reading")
+	}
+	dir := l.meta(tempPrefix + hostName() + "-" + randomName())
+	// The lock comes first: a directory without one belongs to the dead.
+	lock, err := acquire(dir+lockSuffix, true)
+	if err != nil {
+		return nil, fmt.Errorf("lake: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		release(lock)
+		return nil, fmt.Errorf("lake: %w", err)
+	}
+	return &Txn{l: l, dir: dir, lock: lock, files: map[string]*os.File{}}, nil
+}
+
+// Create makes the file of one table. The transaction owns the file: it may
+// be closed by the caller, and is closed by Commit and Abort otherwise.
+func (t *Txn) Create(table string) (*os.File, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.done:
+		return nil, ErrFinished
+	case schema.TableByName(table) == nil:
+		return nil, fmt.Errorf("lake: no table %q", table)
+	case t.files[table] != nil:
+		return nil, fmt.Errorf("lake: table %s was created before", table)
+	}
+	f, err := os.OpenFile(filepath.Join(t.dir, table), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lake: %w", err)
+	}
+	t.files[table] = f
+	return f, nil
+}
+
+// Drop takes a table out of the transaction, for example because it has no
+// rows.
+func (t *Txn) Drop(table string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.files[table]
+	if t.done || f == nil {
+		return nil
+	}
+	delete(t.files, table)
+	f.Close()
+	return os.Remove(f.Name())
+}
+
+// Abort removes everything that the transaction wrote. After Commit it does
+// nothing, so that it can be deferred.
+func (t *Txn) Abort() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done {
+		return nil
+	}
+	return t.finish()
+}
+
+func (t *Txn) finish() error {
+	t.done = true
+	for _, f := range t.files {
+		f.Close() // closed before, where all went well
+	}
+	err := os.RemoveAll(t.dir)
+	release(t.lock)
+	return err
+}
+
+// Commit makes the trace part of the lake. Where the same content is there
+// already, the error is a *DuplicateError and nothing changes, unless replace
+// is set: then the new files take the place of the old ones. Whatever the
+// error, the transaction is over.
+func (t *Txn) Commit(rec Record, replace bool) (c Commit, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done {
+		return c, ErrFinished
+	}
+	defer func() { err = errors.Join(err, t.finish()) }()
+	if err := rec.check(); err != nil {
+		return c, err
+	}
+	c = Commit{Version: commitVersion, Record: rec, SchemaVersion: schema.Version, Writer: t.l.writer, Files: []File{}}
+	name := PartName(rec.ContentSHA256, rec.Options, rec.Run, rec.PathRank())
+	for _, table := range schema.Tables {
+		f := t.files[table.Name]
+		if f == nil {
+			continue
+		}
+		if err := syncFile(f); err != nil {
+			return c, fmt.Errorf("lake: %w", err)
+		}
+		st, err := os.Stat(f.Name())
+		if err != nil {
+			return c, fmt.Errorf("lake: %w", err)
+		}
+		c.Files = append(c.Files, File{
+			Table: table.Name, Path: PartPath(table.Name, rec.Run, rec.PathRank(), name),
+			Rows: rec.Rows[table.Name], Bytes: st.Size(),
+		})
+	}
+	// One process at a time publishes one trace.
+	lock, err := acquire(t.l.meta(tempPrefix+"publish-"+rec.TraceID+lockSuffix), true)
+	if err != nil {
+		return c, fmt.Errorf("lake: %w", err)
+	}
+	defer release(lock)
+	return c, t.publish(&c, replace)
+}
+
+// publish renames the files and swaps the commit.
+func (t *Txn) publish(c *Commit, replace bool) error {
+	mode := createFile
+	old, err := t.l.readCommit(c.TraceID)
+	switch {
+	case err == nil && !replace && t.l.intact(&old):
+		t.l.remember(old)
+		return &DuplicateError{Existing: old}
+	case err == nil:
+		mode = replaceFile
+	case errors.Is(err, fs.ErrNotExist):
+	case replace: // unreadable: --force is the way out
+		mode = replaceFile
+	default:
+		return err
+	}
+	keep := map[string]bool{}
+	for _, f := range old.Files {
+		keep[f.Path] = true
+	}
+	var placed []string
+	undo := func() {
+		for _, p := range placed {
+			if !keep[p] {
+				os.Remove(t.l.abs(p))
+			}
+		}
+	}
+	for _, f := range c.Files {
+		if err := t.place(f); err != nil {
+			undo()
+			return fmt.Errorf("lake: %w", err)
+		}
+		placed = append(placed, f.Path)
+	}
+	if err := writeJSON(t.l.commitPath(c.TraceID), c, mode); err != nil {
+		if !errors.Is(err, fs.ErrExist) {
+			undo()
+			return err
+		}
+		// Without locks another process can win up to here. Its commit counts;
+		// files of the same name are its files as well.
+		winner, readErr := t.l.readCommit(c.TraceID)
+		if readErr != nil {
+			return readErr
+		}
+		for _, f := range winner.Files {
+			keep[f.Path] = true
+		}
+		undo()
+		t.l.remember(winner)
+		return &DuplicateError{Existing: winner}
+	}
+	t.l.remember(*c)
+	for _, f := range c.Files {
+		delete(keep, f.Path)
+	}
+	for p := range keep {
+		if err := os.Remove(t.l.abs(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("lake: %w", err)
+		}
+	}
+	if c.Outcome != OutcomeRejected {
+		return t.l.retire(RejectedTraceID(c.ContentSHA256, c.Source.Path), c.Files)
+	}
+	return nil
+}
+
+// retire takes a trace out of the lake: a rejection that no longer holds. Its
+// parts may have the names of the files that follow it.
+func (l *Lake) retire(traceID string, keep []File) error {
+	c, err := l.readCommit(traceID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(l.commitPath(traceID)); err != nil {
+		return fmt.Errorf("lake: %w", err)
+	}
+	l.mu.Lock()
+	l.idx.drop(traceID)
+	l.mu.Unlock()
+	for _, f := range c.Files {
+		if !slices.ContainsFunc(keep, func(k File) bool { return k.Path == f.Path }) {
+			os.Remove(l.abs(f.Path))
+		}
+	}
+	return syncDir(l.meta(commitsDir))
+}
+
+// place gives a file its final name and makes the name durable.
+func (t *Txn) place(f File) error {
+	target := t.l.abs(f.Path)
+	dir := filepath.Dir(target)
+	if err := mkdirSynced(dir); err != nil {
+		return err
+	}
+	if err := os.Rename(t.files[f.Table].Name(), target); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
