@@ -1,0 +1,75 @@
+# Everything that a contributor runs. `make test` is what CI runs.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+
+VENV := .venv
+TEST_TIMEOUT ?= 20m
+FUZZTIME ?= 20s
+BENCH_MB ?= 300
+DEMO_LAKE ?= demo-lake
+
+GOFUMPT := go run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+.PHONY: demo build small test venv lint bench fuzz generate clean
+
+## demo: convert the traces of testdata/demo and answer three questions about them
+demo: build
+	rm -rf $(DEMO_LAKE)
+	bin/tracelake convert testdata/demo -o $(DEMO_LAKE) --run demo
+	for question in kernels devices unlinked; do \
+	  echo; echo "== $$question"; \
+	  bin/tracelake sql $(DEMO_LAKE) -f analyze/query/sql/$$question.sql; \
+	done
+
+## build: bin/tracelake
+build:
+	mkdir -p bin
+	go build $(GOFLAGS_BUILD) -o bin/tracelake ./cmd/tracelake
+
+## small: bin/tracelake-small, static and without DuckDB, for cluster nodes
+small:
+	mkdir -p bin
+	CGO_ENABLED=0 go build -tags noduckdb $(GOFLAGS_BUILD) -o bin/tracelake-small ./cmd/tracelake
+
+venv:
+	scripts/venv.sh $(VENV) python/requirements-test.txt
+
+## test: all tests, with the race detector, then the Python tests against the binary
+test: venv build
+	$(VENV)/bin/ruff check --config python/ruff.toml python bench
+	go vet ./...
+	PYTHON=$(CURDIR)/$(VENV)/bin/python go test -race -timeout $(TEST_TIMEOUT) ./...
+	$(VENV)/bin/python -m pytest -q python/tests
+
+## lint: formatting and static checks; none of them may print anything
+lint: venv
+	test -z "$$($(GOFUMPT) -l . | tee /dev/stderr)"
+	go vet ./...
+	$(STATICCHECK) ./...
+	$(STATICCHECK) -tags noduckdb ./...
+	$(GOLANGCI) run
+	$(VENV)/bin/ruff check --config python/ruff.toml python bench
+	$(VENV)/bin/ruff format --check --config python/ruff.toml python bench
+
+## fuzz: every fuzz target for FUZZTIME
+fuzz:
+	scripts/fuzz.sh $(FUZZTIME)
+
+## bench: throughput against other readers; BENCH_MB sets the size of the trace
+bench: build
+	scripts/venv.sh .bench/venv python/requirements-bench.txt
+	.bench/venv/bin/python bench/run.py --mb $(BENCH_MB)
+
+## generate: generated documentation and test data
+generate:
+	go generate ./...
+
+clean:
+	rm -rf bin $(DEMO_LAKE) .bench
