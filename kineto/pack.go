@@ -3,6 +3,7 @@ package kineto
 import (
 	"encoding/binary"
 	"math/bits"
+	"unsafe"
 
 	"tracelake/schema"
 )
@@ -205,4 +206,14 @@ func (s *segment) unpack(out []int64) int {
 		}
 	}
 	return n
+}
+
+// Names returns all strings by number. They share memory with the table.
+func (r *Retained) Names() []string {
+	out := make([]string, r.names.len())
+	for i := range out {
+		b := r.names.at(uint32(i))
+		out[i] = unsafe.String(unsafe.SliceData(b), len(b))
+	}
+	return out
 }

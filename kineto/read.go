@@ -24,8 +24,12 @@ type Options struct {
 	// RowGroups receives the rows of the tables that are written while the
 	// file is read. The vectors belong to the receiver. nil drops the rows.
 	RowGroups func(t *schema.Table, rows int, cols []schema.Vector) error
-	// Progress, where set, is told how many bytes of text were read.
-	Progress func(textBytes int64)
+	// Gate, where set, holds one token per goroutine that may decode at once,
+	// over all traces that are read with it.
+	Gate chan struct{}
+	// SizeHint is the size of the stored form in bytes, 0 where unknown. It
+	// keeps the buffers of small files small.
+	SizeHint int64
 }
 
 // Result is what a trace holds besides the rows that RowGroups received.
@@ -182,14 +186,36 @@ func (p *pipeline) recycle(buf []byte, b *batch) {
 	}
 }
 
+// fillSlowly reads size more bytes behind the first n of b, in steps that
+// start small, because most files are smaller than a chunk. The result is
+// readable for pad bytes behind its text.
+func (p *pipeline) fillSlowly(b []byte, n, size int) (out []byte, eof bool, err error) {
+	step := 64 << 10
+	if p.o.SizeHint > 0 {
+		step = int(min(p.o.SizeHint+1, int64(size)))
+	}
+	for want := n + size; n < want && !eof; step *= 4 {
+		step = min(step, want-n)
+		if n+step+pad > cap(b) {
+			b = append(make([]byte, 0, n+step+pad), b[:n]...)
+		}
+		b = b[:n+step+pad]
+		k := 0
+		k, eof, err = p.fill(b[n : n+step])
+		if err != nil {
+			return nil, false, err
+		}
+		n += k
+	}
+	b = b[:n+pad]
+	return b, eof, nil
+}
+
 // fill reads up to n bytes of text into b and reports whether the text ends.
 func (p *pipeline) fill(b []byte) (n int, eof bool, err error) {
 	n, err = io.ReadFull(p.text, b)
 	_, _ = p.digest.Write(b[:n])
 	p.total += int64(n)
-	if p.o.Progress != nil && n > 0 {
-		p.o.Progress(p.total)
-	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return n, true, nil
 	}
@@ -202,24 +228,20 @@ func (p *pipeline) readChunks() error {
 	defer close(p.jobs)
 	size := p.o.ChunkSize
 	// The header first, however many chunks it takes.
-	head := p.buffer(size)
+	var head []byte
 	n, start := 0, short
 	eof := false
 	for start < 0 {
 		if eof {
 			return reject("no event array")
 		}
-		if n+size+pad > len(head) {
-			head = append(head[:n:n], make([]byte, size+pad)...)
-		}
-		k, end, err := p.fill(head[n : n+size])
-		if err != nil {
+		var err error
+		if head, eof, err = p.fillSlowly(head, n, size); err != nil {
 			return err
 		}
-		n += k
-		eof = end
+		n = len(head) - pad
 		clear(head[n : n+pad])
-		start, err = p.header.start(head[:n+pad], eof, p.o.SkipTo)
+		start, err = p.header.start(head, eof, p.o.SkipTo)
 		var cut *cutError
 		if errors.As(err, &cut) {
 			return reject("no event array: the text ends within the header, at byte %d", cut.off)
@@ -298,8 +320,15 @@ func (p *pipeline) noEvents(b []byte, end int) error {
 
 // decodeChunks is the work of one worker.
 func (p *pipeline) decodeChunks() {
-	d := newDecoder()
+	var d *decoder
 	for j := range p.jobs {
+		if p.o.Gate != nil {
+			p.o.Gate <- struct{}{}
+		}
+		if d == nil {
+			d = decoders.Get().(*decoder)
+			defer decoders.Put(d)
+		}
 		if j.start < 0 {
 			j.start = guessStart(j.buf, j.n)
 		}
@@ -307,9 +336,15 @@ func (p *pipeline) decodeChunks() {
 			j.out = p.batch()
 			d.decode(j, j.start)
 		}
+		if p.o.Gate != nil {
+			<-p.o.Gate
+		}
 		close(j.done)
 	}
 }
+
+// decoders keeps what decoders have learned from file to file.
+var decoders = sync.Pool{New: func() any { return newDecoder() }}
 
 // decode decodes a chunk from a position on into its batch.
 func (d *decoder) decode(j *job, from int) {

@@ -117,7 +117,7 @@ func (d *decoder) slowValue(s slot, i int) int {
 				return d.setInt(s, floatBits(f), e)
 			}
 		}
-		d.note(schema.OddValue, i, "text where "+slots[s].name+" has a number")
+		d.note(schema.OddArgument, i, "text where "+slots[s].name+" has a number")
 		return d.otherSlot(s, i, e)
 	}
 	if b[i] == '[' || b[i] == '{' {
@@ -126,7 +126,7 @@ func (d *decoder) slowValue(s slot, i int) int {
 			d.set.add(s)
 			return e
 		}
-		d.note(schema.OddValue, i, "nested value where "+slots[s].name+" has a plain one")
+		d.note(schema.OddArgument, i, "nested value where "+slots[s].name+" has a plain one")
 		return d.otherSlot(s, i, e)
 	}
 	w := string(b[i:e])
@@ -167,7 +167,7 @@ func (d *decoder) slowValue(s slot, i int) int {
 		return d.otherSlot(s, i, e)
 	}
 	if w == "NaN" || w == "Infinity" || w == "-Infinity" || json.Valid(b[i:e]) {
-		d.note(schema.OddValue, i, w[:min(len(w), 40)]+" does not fit "+slots[s].name)
+		d.note(schema.OddArgument, i, w[:min(len(w), 40)]+" does not fit "+slots[s].name)
 	}
 	return d.otherSlot(s, i, e)
 }

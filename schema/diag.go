@@ -73,7 +73,7 @@ const (
 	ZeroTime        Code = "zero_time"
 	OverrunsNext    Code = "overruns_next"
 	UnpaddedNS      Code = "unpadded_nanoseconds"
-	OddValue        Code = "odd_value"
+	OddArgument     Code = "odd_value"
 	UnpairedBegin   Code = "unpaired_begin"
 	UnpairedEnd     Code = "unpaired_end"
 	DuplicateKey    Code = "duplicate_trace_events"
@@ -123,7 +123,7 @@ var Codes = []CodeInfo{
 	{ZeroTime, Notice, "Events stand at time 0 far before all others: their time was lost; they are left out of busy times.", "Nothing; a profiler defect."},
 	{OverrunsNext, Notice, "GPU events end after later events of the same stream have ended; they count as recorded, and clipped_dur_ns holds the time up to the next start.", "Compare both figures before you trust the durations."},
 	{UnpaddedNS, Notice, "Times have fractions of fewer than three digits. They are read as decimals; nightly builds of March 2024 wrote nanoseconds without leading zeros.", "Check the PyTorch version if sub-microsecond times matter."},
-	{OddValue, Info, "An argument has a type that its column cannot hold; it is in args_json.", "Nothing."},
+	{OddArgument, Info, "An argument has a type that its column cannot hold; it is in args_json.", "Nothing."},
 	{UnpairedBegin, Notice, "Begin events have no end event; they are kept without a duration.", "Nothing."},
 	{UnpairedEnd, Notice, "End events have no begin event; they are kept without a duration.", "Nothing."},
 	{DuplicateKey, Notice, "The trace has more than one traceEvents; the last one counts.", "Check how the file was made."},

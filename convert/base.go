@@ -1,0 +1,83 @@
+package convert
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"strconv"
+
+	"tracelake/kineto"
+	"tracelake/schema"
+)
+
+// tailBase looks for the base time at the end of a plain file, where some
+// versions of PyTorch write it. It saves reading the file twice; the reader
+// checks it.
+func tailBase(path string) int64 {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		return 0
+	}
+	const tail = 64 << 10
+	b := make([]byte, min(st.Size(), tail))
+	if _, err := f.ReadAt(b, st.Size()-int64(len(b))); err != nil && err != io.EOF {
+		return 0
+	}
+	i := bytes.LastIndex(b, []byte(`"baseTimeNanoseconds"`))
+	if i < 0 {
+		return 0
+	}
+	b = bytes.TrimLeft(b[i+len(`"baseTimeNanoseconds"`):], " \t\r\n:")
+	n := 0
+	for n < len(b) && b[n] >= '0' && b[n] <= '9' {
+		n++
+	}
+	v, err := strconv.ParseInt(string(b[:n]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return v
+}
+
+// fileSum returns the SHA-256 of a file as stored, or of nothing where it
+// cannot be read again.
+func fileSum(path, given string) (string, error) {
+	h := sha256.New()
+	if given != Stdin {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		if _, err := io.Copy(h, f); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// rankInfo is a rank and where it comes from.
+type rankInfo struct {
+	value  schema.Opt[int64]
+	source string
+	inName schema.Opt[int64]
+}
+
+// rankOf takes the rank from the content, then from the file name.
+func (c *importer) rankOf(path string, res *kineto.Result) rankInfo {
+	r := rankInfo{inName: kineto.RankInName(path)}
+	switch {
+	case res.Header.Rank.OK:
+		r.value, r.source = res.Header.Rank, "content"
+	case r.inName.OK:
+		r.value, r.source = r.inName, "file_name"
+	}
+	return r
+}

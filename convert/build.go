@@ -1,0 +1,103 @@
+package convert
+
+import (
+	"math"
+
+	"tracelake/schema"
+)
+
+// builder collects rows of a table one by one, for tables that are made and
+// not read.
+type builder struct {
+	t    *schema.Table
+	n    int
+	cols []schema.Vector
+	dict []map[string]int64
+}
+
+func newBuilder(t *schema.Table) *builder {
+	return &builder{t: t, cols: make([]schema.Vector, len(t.Columns)), dict: make([]map[string]int64, len(t.Columns))}
+}
+
+// row starts a row; values set before the next call belong to it.
+func (b *builder) row() { b.n++ }
+
+func (b *builder) col(name string) (*schema.Vector, int) {
+	c := b.t.Col(name)
+	if c < 0 {
+		panic("convert: no column " + b.t.Name + "." + name)
+	}
+	b.cols[c].Rows = append(b.cols[c].Rows, int32(b.n-1))
+	return &b.cols[c], c
+}
+
+func (b *builder) int(name string, v int64) {
+	if v == schema.Null {
+		return
+	}
+	x, _ := b.col(name)
+	x.Vals = append(x.Vals, v)
+}
+
+func (b *builder) optInt(name string, v schema.Opt[int64]) {
+	if v.OK {
+		b.int(name, v.V)
+	}
+}
+
+func (b *builder) bool(name string, v bool) {
+	if v {
+		b.int(name, 1)
+	} else {
+		b.int(name, 0)
+	}
+}
+
+func (b *builder) float(name string, v float64) {
+	x, _ := b.col(name)
+	x.Vals = append(x.Vals, int64(math.Float64bits(v)))
+}
+
+func (b *builder) text(name, v string) {
+	x, c := b.col(name)
+	if b.dict[c] == nil {
+		b.dict[c] = map[string]int64{}
+	}
+	id, ok := b.dict[c][v]
+	if !ok {
+		id = int64(len(x.Dict))
+		b.dict[c][v] = id
+		x.Dict = append(x.Dict, v)
+	}
+	x.Vals = append(x.Vals, id)
+}
+
+// optText sets a text that is null where empty.
+func (b *builder) optText(name, v string) {
+	if v != "" {
+		b.text(name, v)
+	}
+}
+
+func (b *builder) opt(name string, v schema.Opt[string]) {
+	if v.OK {
+		b.text(name, v.V)
+	}
+}
+
+func (b *builder) list(name string, v []schema.Interval) {
+	x, _ := b.col(name)
+	x.Lists = append(x.Lists, v)
+}
+
+// take returns the rows and starts afresh.
+func (b *builder) take() (int, []schema.Vector) {
+	n, cols := b.n, b.cols
+	for i := range cols {
+		if len(cols[i].Rows) == n {
+			cols[i].Rows = nil
+		}
+	}
+	*b = *newBuilder(b.t)
+	return n, cols
+}

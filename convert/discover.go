@@ -1,0 +1,162 @@
+package convert
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"tracelake/schema/lake"
+)
+
+// Input is a file to import.
+type Input struct {
+	Path  string // as given or found
+	Bytes int64
+	Named bool // the user named the file itself and not a directory
+}
+
+// Stdin is the path that stands for standard input.
+const Stdin = "-"
+
+// ErrNoInputs means that nothing that was named is a trace.
+var ErrNoInputs = errors.New("no traces found")
+
+// Found is the result of looking for inputs.
+type Found struct {
+	Inputs  []Input
+	Ignored int // files in directories that do not look like traces
+}
+
+// Discover finds the inputs below files, directories and glob patterns, in
+// order of path and each once. Files in directories are told by their first
+// bytes and not by their names.
+func Discover(args []string) (Found, error) {
+	var out Found
+	seen := map[string]bool{}
+	add := func(path string, size int64, named bool) {
+		key := path
+		if abs, err := filepath.Abs(path); err == nil {
+			key = abs
+		}
+		if !seen[key] {
+			seen[key] = true
+			out.Inputs = append(out.Inputs, Input{path, size, named})
+		}
+	}
+	for _, arg := range args {
+		if arg == Stdin {
+			add(arg, -1, true)
+			continue
+		}
+		paths := []string{arg}
+		if _, err := os.Lstat(arg); err != nil {
+			m, gerr := filepath.Glob(arg)
+			if gerr != nil || len(m) == 0 {
+				return out, fmt.Errorf("%s: no such file, directory or match", arg)
+			}
+			sort.Strings(m)
+			paths = m
+		}
+		for _, p := range paths {
+			st, err := os.Stat(p)
+			if err != nil {
+				return out, err
+			}
+			if !st.IsDir() {
+				add(p, st.Size(), true)
+				continue
+			}
+			if err := walk(p, &out, add); err != nil {
+				return out, err
+			}
+		}
+	}
+	if len(out.Inputs) == 0 {
+		return out, fmt.Errorf("%w in %s", ErrNoInputs, strings.Join(args, ", "))
+	}
+	return out, nil
+}
+
+func walk(root string, out *Found, add func(string, int64, bool)) error {
+	return filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := e.Name()
+		if e.IsDir() {
+			if p != root && (strings.HasPrefix(name, ".") || isLake(p)) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if strings.HasPrefix(name, ".") {
+			return nil
+		}
+		st, err := os.Stat(p) // through links
+		if err != nil || !st.Mode().IsRegular() {
+			out.Ignored++
+			return nil
+		}
+		if looksLikeTrace(p) {
+			add(p, st.Size(), false)
+		} else {
+			out.Ignored++
+		}
+		return nil
+	})
+}
+
+// isLake reports whether a directory is a dataset, which holds no inputs.
+func isLake(dir string) bool {
+	st, err := os.Stat(filepath.Join(dir, lake.MetaDir))
+	return err == nil && st.IsDir()
+}
+
+// looksLikeTrace reports whether a file that nobody named may be a trace: JSON
+// by its first bytes, perhaps compressed, or of a name that says so, so that a
+// broken trace is reported and not passed over.
+func looksLikeTrace(path string) bool {
+	lower := strings.ToLower(filepath.Base(path))
+	for _, s := range []string{".json", ".json.gz", ".json.zst", ".pt.trace.gz"} {
+		if strings.HasSuffix(lower, s) {
+			return true
+		}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return startsLikeJSON(f, 0)
+}
+
+func startsLikeJSON(r io.Reader, depth int) bool {
+	head := make([]byte, 512)
+	n, _ := io.ReadFull(r, head)
+	head = head[:n]
+	again := io.MultiReader(bytes.NewReader(head), r)
+	switch {
+	case depth < 2 && bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(again)
+		return err == nil && startsLikeJSON(z, depth+1)
+	case depth < 2 && bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(again, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(1<<27))
+		if err != nil {
+			return false
+		}
+		defer z.Close()
+		return startsLikeJSON(z, depth+1)
+	}
+	head = bytes.TrimPrefix(head, []byte{0xef, 0xbb, 0xbf})
+	head = bytes.TrimLeft(head, " \t\r\n")
+	return len(head) > 0 && (head[0] == '{' || head[0] == '[')
+}

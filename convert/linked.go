@@ -1,0 +1,191 @@
+package convert
+
+import (
+	"strings"
+
+	"tracelake/analyze/link"
+	"tracelake/schema"
+)
+
+// kinds are the values of gpu_events.kind by code.
+var kinds = []string{schema.Kernel.String(), schema.Memcpy.String(), schema.Memset.String(), schema.Graph.String()}
+
+// iterationDict holds the distinct producers and IDs of the spans of a trace.
+type iterationDict struct {
+	producers, ids []string
+	producer, id   []int64 // by span
+	index          []int64 // event_index by span
+}
+
+func newIterationDict(spans []schema.Span) *iterationDict {
+	d := &iterationDict{}
+	producers, ids := map[string]int64{}, map[string]int64{}
+	put := func(m map[string]int64, list *[]string, s string) int64 {
+		k, ok := m[s]
+		if !ok {
+			k = int64(len(*list))
+			m[s] = k
+			*list = append(*list, s)
+		}
+		return k
+	}
+	for _, s := range spans {
+		d.producer = append(d.producer, put(producers, &d.producers, s.Ref.Producer))
+		d.id = append(d.id, put(ids, &d.ids, s.Ref.ID))
+		d.index = append(d.index, s.EventIndex)
+	}
+	return d
+}
+
+// bySpan returns a column that is looked up by span, for rows with the given
+// spans.
+func bySpan(n int, span func(int) int32, vals []int64, dict []string) source {
+	out := make([]int64, n)
+	for i := range out {
+		out[i] = schema.Null
+		if s := span(i); s >= 0 {
+			out[i] = vals[s]
+		}
+	}
+	return source{vals: out, dict: dict}
+}
+
+var reasons = []string{
+	link.Linked: "", link.NoLaunch: link.NoLaunch.String(), link.OutsideIteration: link.OutsideIteration.String(),
+	link.AmbiguousRange: link.AmbiguousRange.String(), link.AmbiguousLaunch: link.AmbiguousLaunch.String(),
+}
+
+var methods = []string{link.Unlinked: "", link.ByCorrelation: link.ByCorrelation.String(), link.ByExternalID: link.ByExternalID.String()}
+
+func timeColumns(t *times) map[string]func() source {
+	return map[string]func() source{
+		"start_ns":  func() source { return source{vals: t.start} },
+		"dur_ns":    func() source { return source{vals: t.dur} },
+		"end_ns":    func() source { return source{vals: t.end} },
+		"time_flag": func() source { return codes(t.flag, timeFlags, true) },
+	}
+}
+
+func iterationColumns(m map[string]func() source, n int, span func(int) int32, d *iterationDict) {
+	m["iteration_producer"] = func() source { return bySpan(n, span, d.producer, d.producers) }
+	m["iteration_id"] = func() source { return bySpan(n, span, d.id, d.ids) }
+	m["iteration_range"] = func() source { return bySpan(n, span, d.index, nil) }
+}
+
+// writeLinked writes the tables whose rows were linked.
+func (m *model) writeLinked(s *sink, links *link.Links, rowGroup int) error {
+	res, tr := m.res, m.trace
+	iter := newIterationDict(tr.Spans)
+
+	gpu := timeColumns(m.gpu)
+	n := tr.GPU.Len()
+	gpu["kind"] = func() source { return codes(tr.GPU.Kind, kinds, false) }
+	gpu["clipped_dur_ns"] = func() source { return source{vals: m.clipped} }
+	gpu["launch_id"] = func() source {
+		out := make([]int64, n)
+		for i := range out {
+			out[i] = schema.Null
+			if l := links.Launch[i]; l >= 0 {
+				out[i] = tr.Launches.EventIndex[l]
+			}
+		}
+		return source{vals: out}
+	}
+	gpu["link_method"] = func() source { return codes(links.Method, methods, true) }
+	gpu["link_status"] = func() source {
+		out := make([]uint8, n)
+		for i := range out {
+			switch {
+			case links.Launch[i] >= 0:
+			case links.Reason[i] == link.AmbiguousLaunch:
+				out[i] = 2
+			default:
+				out[i] = 1
+			}
+		}
+		return codes(out, []string{"linked", "unlinked", "ambiguous"}, false)
+	}
+	gpu["unresolved_reason"] = func() source { return codes(links.Reason, reasons, true) }
+	iterationColumns(gpu, n, links.Span, iter)
+	for col, part := range map[string]int{"copy_kind": 0, "src_memory": 1, "dst_memory": 2} {
+		gpu[col] = func() source { return m.copyParts(part) }
+	}
+	if err := (&retainedTable{t: &schema.TableGPUEvents, rows: res.GPU, order: m.gpu.order(), extra: gpu}).write(s, rowGroup); err != nil {
+		return err
+	}
+
+	nl := tr.Launches.Len()
+	launches := timeColumns(m.launches)
+	launches["gpu_event_count"] = func() source {
+		out := make([]int64, nl)
+		for _, l := range links.Launch {
+			if l >= 0 {
+				out[l]++
+			}
+		}
+		return source{vals: out}
+	}
+	launches["is_superseded"] = func() source {
+		out := make([]int64, nl)
+		for i, x := range links.Superseded {
+			if x {
+				out[i] = 1
+			}
+		}
+		return source{vals: out}
+	}
+	launches["unresolved_reason"] = func() source { return codes(links.LaunchReason, reasons, true) }
+	iterationColumns(launches, nl, func(i int) int32 { return links.LaunchSpan[i] }, iter)
+	if err := (&retainedTable{t: &schema.TableLaunches, rows: res.Launches, order: m.launches.order(), extra: launches}).write(s, rowGroup); err != nil {
+		return err
+	}
+	return (&retainedTable{t: &schema.TableRanges, rows: res.Ranges, order: m.ranges.order(), extra: m.rangeColumns()}).write(s, rowGroup)
+}
+
+// copyParts reads what the name of a copy says: its kind and the memories, as
+// in "Memcpy HtoD (Pageable -> Device)".
+func (m *model) copyParts(part int) source {
+	g := &m.trace.GPU
+	byName := map[uint32]int64{}
+	known := map[string]int64{}
+	src := source{vals: make([]int64, g.Len())}
+	for i := range src.vals {
+		src.vals[i] = schema.Null
+		if g.Kind[i] == schema.Kernel {
+			continue
+		}
+		id, ok := byName[g.Name[i]]
+		if !ok {
+			id = schema.Null
+			if v := splitCopy(g.Names[g.Name[i]])[part]; v != "" {
+				if id, ok = known[v]; !ok {
+					id = int64(len(src.dict))
+					known[v] = id
+					src.dict = append(src.dict, v)
+				}
+			}
+			byName[g.Name[i]] = id
+		}
+		src.vals[i] = id
+	}
+	return src
+}
+
+// splitCopy returns kind, source and destination memory of a copy's name, or
+// the memory that a memset writes.
+func splitCopy(name string) (out [3]string) {
+	if rest, ok := strings.CutPrefix(name, "Memset ("); ok {
+		out[2] = strings.TrimSuffix(rest, ")")
+		return out
+	}
+	rest, ok := strings.CutPrefix(name, "Memcpy ")
+	if !ok {
+		return out
+	}
+	kind, mem, _ := strings.Cut(rest, " (")
+	out[0] = kind
+	if src, dst, ok := strings.Cut(strings.TrimSuffix(mem, ")"), " -> "); ok {
+		out[1], out[2] = src, dst
+	}
+	return out
+}

@@ -1,0 +1,236 @@
+package convert
+
+import (
+	"sort"
+
+	"tracelake/analyze/link"
+	"tracelake/kineto"
+	"tracelake/schema"
+)
+
+// Flags of times, as codes of timeFlags.
+const (
+	flagNone uint8 = iota
+	flagNegative
+	flagMissing
+	flagZero
+	flagBad
+	flagOverruns
+)
+
+var timeFlags = []string{"", "negative_duration", "missing_duration", "zero_time", "bad_time", "overruns_next"}
+
+// times holds the times of a retained table with the base added.
+type times struct {
+	start, dur, end []int64 // ns; schema.Null where unknown
+	flag            []uint8
+}
+
+// readTimes judges the recorded times of a table.
+func readTimes(res *kineto.Result, r *kineto.Retained) *times {
+	t := &times{start: r.Values("start_ns"), dur: r.Values("dur_ns")}
+	n := len(t.start)
+	t.end, t.flag = make([]int64, n), make([]uint8, n)
+	for i := range n {
+		s, d := t.start[i], t.dur[i]
+		t.end[i] = schema.Null
+		switch {
+		case s == schema.Null:
+			t.flag[i] = flagBad
+			continue
+		case d == schema.Null:
+			t.flag[i] = flagMissing
+		case d < 0:
+			t.flag[i] = flagNegative
+		case s == 0 && res.ZeroLost:
+			t.flag[i] = flagZero
+		}
+		abs := s + res.BaseNS
+		if (abs > s) != (res.BaseNS > 0) && res.BaseNS != 0 || abs == schema.Null {
+			t.start[i], t.flag[i] = schema.Null, flagBad
+			continue
+		}
+		t.start[i] = abs
+		if d >= 0 {
+			if e := abs + d; e >= abs {
+				t.end[i] = e
+			} else {
+				t.flag[i] = flagBad
+			}
+		}
+	}
+	return t
+}
+
+func (t *times) excluded() []bool {
+	var out []bool
+	for i, f := range t.flag {
+		if f != flagNone && f != flagOverruns {
+			if out == nil {
+				out = make([]bool, len(t.flag))
+			}
+			out[i] = true
+		}
+	}
+	return out
+}
+
+// order returns the rows sorted by start, rows without one last.
+func (t *times) order() []int32 {
+	p := make([]int32, len(t.start))
+	sorted := true
+	for i := range p {
+		p[i] = int32(i)
+		if i > 0 && (t.start[i] < t.start[i-1] || t.start[i-1] == schema.Null) {
+			sorted = false
+		}
+	}
+	if sorted && (len(p) == 0 || t.start[0] != schema.Null) {
+		return p
+	}
+	sort.SliceStable(p, func(a, b int) bool {
+		x, y := t.start[p[a]], t.start[p[b]]
+		if x == schema.Null || y == schema.Null {
+			return x != schema.Null && y == schema.Null
+		}
+		return x < y
+	})
+	return p
+}
+
+// model is a trace ready for linking, with what its tables need besides.
+type model struct {
+	res      *kineto.Result
+	trace    *schema.Trace
+	gpu      *times
+	launches *times
+	ranges   *times
+	clipped  []int64 // ns up to the next start on the stream; schema.Null where not clipped
+	marks    rangeMarks
+}
+
+// rangeMarks tells which ranges mark iterations.
+type rangeMarks struct {
+	refs     []schema.EntityRef // by row of ranges; zero where it marks none
+	producer string             // family used for linking
+	distinct int64
+}
+
+func narrow(v []int64) []uint32 {
+	out := make([]uint32, len(v))
+	for i, x := range v {
+		if x != schema.Null {
+			out[i] = uint32(x)
+		}
+	}
+	return out
+}
+
+// newModel builds the model of what a reader kept in memory.
+func newModel(res *kineto.Result, marks *link.Marks) *model {
+	m := &model{res: res, gpu: readTimes(res, res.GPU), launches: readTimes(res, res.Launches), ranges: readTimes(res, res.Ranges)}
+	h := &res.Header
+	names := res.GPU.Names()
+	empty := uint32(len(names))
+	names = append(names, "")
+	text := func(v []int64) []uint32 {
+		out := narrow(v)
+		for i, x := range v {
+			if x == schema.Null {
+				out[i] = empty
+			}
+		}
+		return out
+	}
+	t := &schema.Trace{
+		Source: "kineto", BaseNS: res.BaseNS, Host: h.Host, TraceID: h.TraceID, Rank: h.Rank, WorldSize: h.WorldSize,
+		EngineVersion: h.VLLMVersion, CUPTIVersion: h.CUPTIVersion, DeviceNames: map[int64]string{},
+	}
+	for _, d := range h.Devices {
+		if d.Ordinal.OK {
+			t.DeviceNames[d.Ordinal.V] = d.Name.V
+		}
+	}
+	g := &t.GPU
+	g.Names = names
+	g.Name = text(res.GPU.Values("name"))
+	g.Kind = make([]schema.Kind, res.GPU.Len())
+	for i, k := range res.GPU.Values("kind") {
+		g.Kind[i] = schema.Kind(k)
+	}
+	g.Device, g.Stream = res.GPU.Values("device"), res.GPU.Values("stream")
+	g.Correlation, g.Graph = res.GPU.Values("correlation"), res.GPU.Values("graph_id")
+	g.EventIndex = res.GPU.Values("event_index")
+	if res.GPU.Has("external_id") {
+		g.ExternalID = res.GPU.Values("external_id")
+	}
+	g.Excluded = m.gpu.excluded()
+	g.Start, g.End = m.gpu.start, m.gpu.end
+	for i, x := range g.Excluded {
+		if x { // times that nothing counts, but that are numbers
+			g.Start = cloneOnce(g.Start, m.gpu.start)
+			g.End = cloneOnce(g.End, m.gpu.end)
+			if g.Start[i] == schema.Null {
+				g.Start[i] = 0
+			}
+			g.End[i] = g.Start[i]
+		}
+	}
+	l := &t.Launches
+	l.Names = names
+	l.Name = text(res.Launches.Values("api"))
+	l.Correlation = res.Launches.Values("correlation")
+	l.PID, l.TID = res.Launches.Values("pid"), res.Launches.Values("tid")
+	l.KeyPID = make([]int64, res.Launches.Len())
+	for i := range l.KeyPID {
+		l.KeyPID[i] = schema.Null
+	}
+	l.EventIndex = res.Launches.Values("event_index")
+	if g.ExternalID != nil && res.Launches.Has("external_id") {
+		l.ExternalID = res.Launches.Values("external_id")
+	}
+	l.Tick = m.launches.start
+	m.trace = t
+	m.addSpans(marks, names)
+	m.findOverruns()
+	return m
+}
+
+// cloneOnce copies v unless it is a copy of orig already.
+func cloneOnce(v, orig []int64) []int64 {
+	if len(v) > 0 && &v[0] == &orig[0] {
+		return append([]int64(nil), v...)
+	}
+	return v
+}
+
+// findOverruns flags GPU events that end after a later event of the same
+// stream has ended: one of the two durations is wrong, or both ran at once.
+func (m *model) findOverruns() {
+	g := &m.trace.GPU
+	type lane struct{ device, stream int64 }
+	last := map[lane]int32{} // latest event so far, by start
+	for _, i := range m.gpu.order() {
+		if m.gpu.flag[i] != flagNone || m.gpu.end[i] == schema.Null {
+			continue
+		}
+		k := lane{g.Device[i], g.Stream[i]}
+		p, ok := last[k]
+		if ok && m.gpu.end[p] > m.gpu.end[i] && m.gpu.dur[i] > 0 {
+			// p runs over i; p stays the one that later events are held against.
+			if m.gpu.flag[p] == flagNone {
+				m.gpu.flag[p] = flagOverruns
+				if m.clipped == nil {
+					m.clipped = make([]int64, g.Len())
+					for x := range m.clipped {
+						m.clipped[x] = schema.Null
+					}
+				}
+				m.clipped[p] = m.gpu.start[i] - m.gpu.start[p]
+				m.res.Diags.Add(schema.OverrunsNext, schema.Null, g.EventIndex[p], 1, "ends after the next event of its stream has ended")
+			}
+			continue
+		}
+		last[k] = i
+	}
+}

@@ -1,0 +1,252 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"tracelake/analyze/link"
+	"tracelake/kineto"
+	"tracelake/schema"
+	"tracelake/schema/lake"
+)
+
+// importer converts inputs into one dataset.
+type importer struct {
+	o    Options
+	lake *lake.Lake
+	enc  *encoders
+	gate chan struct{}
+}
+
+// one converts one input. What is wrong with the input stands in the report;
+// an error means that the dataset could not be written.
+func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
+	started := time.Now()
+	rep = Report{Path: in.Path, Bytes: in.Bytes}
+	defer func() { rep.Seconds = time.Since(started).Seconds() }()
+	path, src, cleanup, err := c.open(in)
+	defer cleanup()
+	if err != nil {
+		rep.Failed = err.Error()
+		return rep, nil
+	}
+	run := c.o.Run
+	if run == "" {
+		run = runOf(in.Path)
+	}
+	rep.Run = lake.RunSlug(run)
+	if old, ok := c.lake.Done(src, c.o.key()); ok && !c.o.Force && in.Path != Stdin {
+		rep.Outcome, rep.Reason, rep.TraceID = old.Outcome, old.Reason, old.TraceID
+		rep.Skipped = "already in the dataset"
+		return rep, nil
+	}
+	base := tailBase(path)
+	skip := 0
+	for range 20 {
+		err = c.attempt(ctx, in, path, src, base, skip, &rep)
+		var again *kineto.RestartError
+		if !errors.As(err, &again) {
+			break
+		}
+		base, skip = again.BaseNS, again.SkipTo
+	}
+	var dup *lake.DuplicateError
+	var rejected *kineto.RejectedError
+	switch {
+	case err == nil:
+	case errors.As(err, &dup):
+		rep.TraceID, rep.Outcome, rep.Reason = dup.Existing.TraceID, dup.Existing.Outcome, dup.Existing.Reason
+		rep.Skipped = "same content as " + dup.Existing.Source.Path
+		if nerr := c.lake.NoteTwin(src, dup.Existing.TraceID); nerr != nil {
+			rep.Failed = nerr.Error()
+		}
+	case errors.As(err, &rejected):
+		return rep, c.reject(in, src, rejected, &rep)
+	case ctx.Err() != nil:
+		return rep, ctx.Err()
+	default:
+		var pe *os.PathError
+		if errors.As(err, &pe) && pe.Path == path { // the input cannot be read
+			rep.Failed = err.Error()
+			return rep, nil
+		}
+		return rep, fmt.Errorf("%s: %w", in.Path, err)
+	}
+	return rep, nil
+}
+
+// open finds the file to read. Standard input is kept in a temporary file,
+// because some traces have to be read twice.
+func (c *importer) open(in Input) (path string, src lake.Source, cleanup func(), err error) {
+	cleanup = func() {}
+	if in.Path != Stdin {
+		src, err = lake.SourceOf(in.Path)
+		return in.Path, src, cleanup, err
+	}
+	f, err := os.CreateTemp("", "tracelake-stdin-")
+	if err != nil {
+		return "", src, cleanup, err
+	}
+	cleanup = func() { _ = os.Remove(f.Name()) }
+	n, err := io.Copy(f, os.Stdin)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return f.Name(), lake.Source{Path: Stdin, Bytes: n}, cleanup, err
+}
+
+// runOf names a run after the directory of its file.
+func runOf(path string) string {
+	if path == Stdin {
+		return "stdin"
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "run"
+	}
+	return filepath.Base(filepath.Dir(abs))
+}
+
+// attempt reads, links and writes one input.
+func (c *importer) attempt(ctx context.Context, in Input, path string, src lake.Source, base int64, skip int, rep *Report) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	txn, err := c.lake.Begin()
+	if err != nil {
+		return err
+	}
+	defer txn.Abort() //nolint:errcheck // what could not be removed is swept later
+	s, err := newSink(txn, c.enc, c.gate, c.o.wanted)
+	if err != nil {
+		return err
+	}
+	defer s.abandon()
+	ko := kineto.Options{
+		Workers: c.o.Workers, ChunkSize: c.o.ChunkSize, RowGroup: c.o.RowGroup, BaseNS: base, SkipTo: skip,
+		RowGroups: s.rowGroup, Gate: c.gate, SizeHint: src.Bytes,
+	}
+	counter := &countingReader{r: f}
+	if c.o.Progress != nil {
+		counter.f = func(n int64) { c.o.Progress(in.Path, n) }
+	}
+	res, err := kineto.Read(ctx, counter, ko)
+	if err != nil {
+		return err
+	}
+	m := newModel(res, &c.o.Marks)
+	m.trace.GPU.Names = m.trace.GPU.Names[:len(m.trace.GPU.Names):len(m.trace.GPU.Names)]
+	links := link.Resolve(m.trace, link.Careful)
+	c.judge(in, m, links)
+	outcome, reason := res.Diags.Outcome()
+	if c.o.Strict && outcome != "ok" {
+		return &kineto.RejectedError{Reason: "not ok in strict mode: " + reason}
+	}
+	if err := m.writeLinked(s, links, c.o.RowGroup); err != nil {
+		return err
+	}
+	id, err := lake.TraceID(res.SHA256)
+	if err != nil {
+		return err
+	}
+	rank := c.rankOf(in.Path, res)
+	rep.fill(m, links, id, rank, outcome, reason)
+	if err := c.writeActivities(s, m, links, in.Path); err != nil {
+		return err
+	}
+	if err := c.writeTraces(s, m, links, in, src, rep, rank); err != nil {
+		return err
+	}
+	if err := writeDiagnostics(s, res.Diags); err != nil {
+		return err
+	}
+	rows, err := s.close(id, map[string]string{
+		"tracelake.run": rep.Run, "tracelake.trace_id": id, "tracelake.source_sha256": res.SHA256, "tracelake.writer": c.o.Writer,
+	})
+	if err != nil {
+		return err
+	}
+	rep.Rows = rows
+	_, err = txn.Commit(lake.Record{
+		TraceID: id, ContentSHA256: res.SHA256, Source: src, Options: c.o.key(), Run: rep.Run,
+		Rank: optPtr(rank.value), WorldSize: rep.WorldSize, Outcome: outcome, Reason: reason,
+		Diagnostics: countCodes(res.Diags), Rows: rows,
+	}, c.o.Force)
+	return err
+}
+
+// reject records an input that is no trace: a row in traces and what was
+// wrong, and nothing else.
+func (c *importer) reject(in Input, src lake.Source, why *kineto.RejectedError, rep *Report) error {
+	sum, err := fileSum(src.Path, in.Path)
+	if err != nil {
+		rep.Failed = err.Error()
+		return nil
+	}
+	d := &schema.Diagnostics{}
+	off := schema.Null
+	if why.Offset > 0 {
+		off = why.Offset
+	}
+	d.Add(schema.NotATrace, off, schema.Null, 1, why.Reason)
+	id := lake.RejectedTraceID(sum, src.Path)
+	rank := rankInfo{inName: kineto.RankInName(in.Path)}
+	rep.Outcome, rep.Reason, rep.TraceID, rep.Diags = "rejected", why.Error(), id, diagnostics(d)
+	txn, err := c.lake.Begin()
+	if err != nil {
+		return err
+	}
+	defer txn.Abort() //nolint:errcheck // what could not be removed is swept later
+	s, err := newSink(txn, c.enc, c.gate, func(t string) bool { return t == always[0] || t == always[1] })
+	if err != nil {
+		return err
+	}
+	if err := c.writeTraces(s, nil, nil, in, src, rep, rank); err != nil {
+		return err
+	}
+	if err := writeDiagnostics(s, d); err != nil {
+		return err
+	}
+	rows, err := s.close(id, map[string]string{"tracelake.run": rep.Run, "tracelake.trace_id": id})
+	if err != nil {
+		return err
+	}
+	_, err = txn.Commit(lake.Record{
+		TraceID: id, ContentSHA256: sum, Source: src, Options: c.o.key(), Run: rep.Run, Outcome: "rejected",
+		Reason: rep.Reason, Diagnostics: countCodes(d), Rows: rows,
+	}, true)
+	return err
+}
+
+func countCodes(d *schema.Diagnostics) map[string]int64 {
+	out := map[string]int64{}
+	for _, i := range schema.Codes {
+		if n := d.Count(i.Code); n > 0 {
+			out[string(i.Code)] = n
+		}
+	}
+	return out
+}
+
+// countingReader tells how much of a file was read.
+type countingReader struct {
+	r io.Reader
+	n int64
+	f func(int64)
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	if c.f != nil {
+		c.f(c.n)
+	}
+	return n, err
+}

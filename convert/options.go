@@ -1,0 +1,102 @@
+package convert
+
+import (
+	"fmt"
+	"runtime"
+	"sort"
+	"strings"
+
+	"tracelake/analyze/link"
+	"tracelake/kineto"
+	"tracelake/schema"
+	"tracelake/schema/columnar"
+)
+
+// Options say how inputs are converted. Output is required.
+type Options struct {
+	Output      string // directory of the dataset
+	Run         string // run that traces are filed under; "" for the name of their directory
+	Workers     int    // goroutines that compute; 0 for one per processor
+	MaxMemory   int64  // bytes that files read at once may take together; 0 for DefaultMaxMemory
+	Force       bool   // import again what is in the dataset
+	Strict      bool   // reject whatever is not ok
+	Compression columnar.Compression
+	RowGroup    int // rows; 0 for kineto.DefaultRowGroup
+	ChunkSize   int // bytes; 0 for kineto.DefaultChunkSize
+	Detail      string
+	Marks       link.Marks
+	Patterns    []string // as given, for the key of options
+	Tables      []string // tables to write; none for all
+	Writer      string   // name and version of the program
+	Progress    func(path string, textBytes int64)
+	DeviceUUIDs func(path string) map[int64]string
+	UUIDsByPID  map[int64]map[int64]string
+}
+
+// DefaultMaxMemory is the memory that files read at once may take together.
+const DefaultMaxMemory = 1 << 30
+
+// always are the tables that every import writes: without them nobody can tell
+// what became of an input.
+var always = []string{schema.TableTraces.Name, schema.TableDiagnostics.Name}
+
+func (o *Options) fill() error {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.MaxMemory <= 0 {
+		o.MaxMemory = DefaultMaxMemory
+	}
+	if o.RowGroup <= 0 {
+		o.RowGroup = kineto.DefaultRowGroup
+	}
+	if o.ChunkSize <= 0 {
+		o.ChunkSize = kineto.DefaultChunkSize
+	}
+	if o.Detail == "" {
+		o.Detail = "launch"
+	}
+	if o.Detail != "launch" && o.Detail != "kernel" {
+		return fmt.Errorf("detail %q: want launch or kernel", o.Detail)
+	}
+	for _, t := range o.Tables {
+		if schema.TableByName(t) == nil {
+			return fmt.Errorf("no table %q: want one of %s", t, strings.Join(tableNames(), ", "))
+		}
+	}
+	return nil
+}
+
+func tableNames() (out []string) {
+	for _, t := range schema.Tables {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+func (o *Options) wanted(table string) bool {
+	if len(o.Tables) == 0 {
+		return true
+	}
+	for _, t := range append(always, o.Tables...) {
+		if t == table {
+			return true
+		}
+	}
+	return false
+}
+
+// key describes the options that change what is written. Two imports of one
+// file with equal keys write the same bytes.
+func (o *Options) key() string {
+	tables := append([]string(nil), o.Tables...)
+	sort.Strings(tables)
+	k := fmt.Sprintf("schema=%d detail=%s compression=%s row_group=%d chunk=%d strict=%v", schema.Version, o.Detail, o.Compression, o.RowGroup, o.ChunkSize, o.Strict)
+	if len(tables) > 0 {
+		k += " tables=" + strings.Join(tables, ",")
+	}
+	for _, p := range o.Patterns {
+		k += fmt.Sprintf(" pattern=%q", p)
+	}
+	return k
+}

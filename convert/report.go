@@ -1,0 +1,118 @@
+package convert
+
+import (
+	"time"
+
+	"tracelake/schema"
+)
+
+// Report is what became of one input.
+type Report struct {
+	Path       string           `json:"path"`
+	Outcome    string           `json:"outcome"` // ok, repaired, partial, rejected
+	Reason     string           `json:"reason,omitempty"`
+	Skipped    string           `json:"skipped,omitempty"` // why nothing was read
+	TraceID    string           `json:"trace_id,omitempty"`
+	Run        string           `json:"run,omitempty"`
+	Rank       *int64           `json:"rank"`
+	RankSource string           `json:"rank_source,omitempty"`
+	WorldSize  *int64           `json:"world_size"`
+	Bytes      int64            `json:"bytes"`
+	TextBytes  int64            `json:"json_bytes"`
+	Events     int64            `json:"events"`
+	GPUEvents  int64            `json:"gpu_events"`
+	Linked     int64            `json:"linked_gpu_events"`
+	Ambiguous  int64            `json:"ambiguous_gpu_events"`
+	InIter     int64            `json:"iteration_gpu_events"`
+	Iterations int64            `json:"iterations"`
+	LostEvents int64            `json:"lost_events"`
+	Repairs    int64            `json:"repairs"`
+	Rows       map[string]int64 `json:"rows,omitempty"`
+	Diags      []Diagnostic     `json:"diagnostics,omitempty"`
+	Seconds    float64          `json:"seconds"`
+	// Failed is set where the import failed for a reason that lies outside the
+	// input: no space, no permission, an interruption.
+	Failed string `json:"failed,omitempty"`
+}
+
+// Diagnostic is a diagnostic as reports print it.
+type Diagnostic struct {
+	Code       string `json:"code"`
+	Severity   string `json:"severity"`
+	ByteOffset *int64 `json:"byte_offset,omitempty"`
+	EventIndex *int64 `json:"event_index,omitempty"`
+	Count      int64  `json:"count"`
+	Message    string `json:"message"`
+}
+
+func diagnostics(d *schema.Diagnostics) (out []Diagnostic) {
+	for _, x := range d.List() {
+		out = append(out, Diagnostic{
+			Code: string(x.Code), Severity: x.Severity.String(), Count: x.Count, Message: x.Message,
+			ByteOffset: ptr(x.Offset), EventIndex: ptr(x.EventIndex),
+		})
+	}
+	return out
+}
+
+func ptr(v int64) *int64 {
+	if v == schema.Null {
+		return nil
+	}
+	return &v
+}
+
+func optPtr(v schema.Opt[int64]) *int64 {
+	if !v.OK {
+		return nil
+	}
+	return &v.V
+}
+
+// Bad reports whether something of the input is missing.
+func (r *Report) Bad() bool {
+	return r.Failed != "" || r.Outcome == "partial" || r.Outcome == "rejected"
+}
+
+// Summary adds up a whole conversion.
+type Summary struct {
+	Inputs, Done, Skipped, Failed     int
+	OK, Repaired, Partial, Rejected   int
+	Events, GPUEvents, Linked, InIter int64
+	Bytes, TextBytes                  int64
+	Elapsed                           time.Duration
+	Ignored                           int
+	Notices                           []string // about the run as a whole
+}
+
+func (s *Summary) add(r *Report) {
+	s.Inputs++
+	switch {
+	case r.Failed != "":
+		s.Failed++
+		return
+	case r.Skipped != "":
+		s.Skipped++
+		return
+	}
+	s.Done++
+	switch r.Outcome {
+	case "ok":
+		s.OK++
+	case "repaired":
+		s.Repaired++
+	case "partial":
+		s.Partial++
+	case "rejected":
+		s.Rejected++
+	}
+	s.Events += r.Events
+	s.GPUEvents += r.GPUEvents
+	s.Linked += r.Linked
+	s.InIter += r.InIter
+	s.Bytes += r.Bytes
+	s.TextBytes += r.TextBytes
+}
+
+// Bad reports whether some input is missing or incomplete.
+func (s *Summary) Bad() bool { return s.Failed+s.Partial+s.Rejected > 0 }

@@ -1,0 +1,164 @@
+package convert
+
+import (
+	"sync"
+
+	"tracelake/kineto"
+	"tracelake/schema"
+	"tracelake/schema/columnar"
+)
+
+// source gives the values of one column in source order.
+type source struct {
+	vals []int64 // schema.Null where a row has none
+	// Strings: dict holds them by value, or names by value where dict is nil.
+	dict  []string
+	names bool
+}
+
+// retainedTable writes a table that was kept in memory. Columns that the
+// reader holds come from there; computed ones from extra.
+type retainedTable struct {
+	t     *schema.Table
+	rows  *kineto.Retained
+	order []int32
+	extra map[string]func() source
+}
+
+// write encodes the table column by column, so that no more than a few columns
+// are unpacked at a time, and appends its row groups.
+func (x *retainedTable) write(s *sink, rowGroup int) error {
+	if s.tables[x.t.Name] == nil || len(x.order) == 0 {
+		return nil
+	}
+	groups := (len(x.order) + rowGroup - 1) / rowGroup
+	enc := make([][]*columnar.Column, groups)
+	for g := range enc {
+		enc[g] = make([]*columnar.Column, len(x.t.Columns))
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, len(x.t.Columns))
+	// Computed columns share what they are computed from, so they are made one
+	// after another; encoding is what takes time.
+	for c := range x.t.Columns {
+		s.gate <- struct{}{}
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			defer func() { <-s.gate }()
+			errs[c] = x.column(s, c, rowGroup, enc)
+		}()
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	for g := range enc {
+		rows := min(rowGroup, len(x.order)-g*rowGroup)
+		chunk, err := columnar.NewChunk(x.t, rows, enc[g])
+		if err != nil {
+			return err
+		}
+		enc[g] = nil
+		if err := s.chunk(x.t, chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *retainedTable) column(s *sink, c, rowGroup int, enc [][]*columnar.Column) error {
+	var src source
+	name := x.t.Columns[c].Name
+	switch f := x.extra[name]; {
+	case name == schema.TraceIDColumn:
+	case f != nil:
+		src = f()
+	case x.rows.Has(name):
+		src = source{vals: x.rows.ValuesAt(c), names: x.t.Columns[c].Type == schema.String}
+	}
+	e, put := s.enc.get(x.t)
+	defer put()
+	g := gatherer{src: src, text: x.t.Columns[c].Type == schema.String, rows: x.rows}
+	for k := range enc {
+		from, to := k*rowGroup, min((k+1)*rowGroup, len(x.order))
+		v := g.vector(x.order[from:to])
+		col, err := e.EncodeColumn(to-from, c, &v)
+		if err != nil {
+			return err
+		}
+		enc[k][c] = col
+	}
+	return nil
+}
+
+// gatherer picks rows of a column in a given order.
+type gatherer struct {
+	src  source
+	text bool
+	rows *kineto.Retained
+	ids  []int32 // position in Dict + 1, by string number
+	vals []int64
+	at   []int32
+}
+
+func (g *gatherer) vector(order []int32) schema.Vector {
+	v := schema.Vector{Rows: g.at[:0], Vals: g.vals[:0]}
+	if g.src.vals == nil {
+		v.Rows = []int32{}
+		return v
+	}
+	var used []int64
+	if g.text && g.ids == nil {
+		n := len(g.src.dict)
+		if g.src.names {
+			n = g.rows.NumNames()
+		}
+		g.ids = make([]int32, n)
+	}
+	for r, i := range order {
+		x := g.src.vals[i]
+		if x == schema.Null {
+			continue
+		}
+		if g.text {
+			if g.ids[x] == 0 {
+				s := ""
+				if g.src.names {
+					s = g.rows.Name(x)
+				} else {
+					s = g.src.dict[x]
+				}
+				v.Dict = append(v.Dict, s)
+				g.ids[x] = int32(len(v.Dict))
+				used = append(used, x)
+			}
+			x = int64(g.ids[x] - 1)
+		}
+		v.Rows = append(v.Rows, int32(r))
+		v.Vals = append(v.Vals, x)
+	}
+	for _, x := range used {
+		g.ids[x] = 0
+	}
+	g.at, g.vals = v.Rows, v.Vals
+	if len(v.Rows) == len(order) {
+		v.Rows = nil
+	}
+	return v
+}
+
+// codes turns a column of small codes into a source; code 0 is null where
+// zeroNull is set.
+func codes[T ~uint8](v []T, dict []string, zeroNull bool) source {
+	out := make([]int64, len(v))
+	for i, c := range v {
+		out[i] = int64(c)
+		if zeroNull && c == 0 {
+			out[i] = schema.Null
+		}
+	}
+	return source{vals: out, dict: dict}
+}

@@ -1,0 +1,190 @@
+package convert
+
+import (
+	"encoding/json"
+	"math"
+	"sort"
+
+	"tracelake/analyze/link"
+	"tracelake/kineto"
+	"tracelake/schema"
+	"tracelake/schema/lake"
+)
+
+// judge notes what linking found.
+func (c *importer) judge(in Input, m *model, l *link.Links) {
+	d, n := m.res.Diags, &l.Counts
+	add := func(code schema.Code, count int64, message string) {
+		d.Add(code, schema.Null, schema.Null, count, message)
+	}
+	add(schema.NoCorrelation, n.NoCorrelation-n.ByExternalID, "GPU events without a correlation ID")
+	add(schema.NoLaunch, n.NoLaunch, "GPU events whose correlation ID no call has")
+	add(schema.AmbiguousLaunch, n.AmbiguousLaunch, "GPU events whose correlation ID several processes used")
+	add(schema.ExternalIDLink, n.ByExternalID, "GPU events linked by External id")
+	add(schema.DuplicateLaunch, n.Superseded, "calls that a later call of the same process and correlation ID replaces")
+	if !m.res.Header.BaseNS.OK && !absoluteTimes(m.res) && m.res.First != schema.Null {
+		add(schema.NoBase, 1, "no baseTimeNanoseconds, and times are relative")
+	}
+	durations := int64(0)
+	for k, v := range m.res.Kinds {
+		if k.Phase == "X" || k.Phase == "B" {
+			durations += v
+		}
+	}
+	if durations == 0 {
+		add(schema.NoEvents, 1, "no duration events")
+	}
+	pids := map[int64]bool{}
+	for i, p := range m.trace.Launches.PID {
+		if p != schema.Null && m.trace.Launches.Correlation[i] != schema.Null && len(pids) < 1000 {
+			pids[p] = true
+		}
+	}
+	if len(pids) > 1 && m.trace.GPU.Len() > 0 {
+		add(schema.SeveralProcs, int64(len(pids)), "processes launched GPU work in one trace: a merged file, or a process with children")
+	}
+	if name := kineto.RankInName(in.Path); name.OK && m.res.Header.Rank.OK && name.V != m.res.Header.Rank.V {
+		add(schema.RankConflict, 1, "the file name and the content state different ranks; the content counts")
+	}
+}
+
+// absoluteTimes reports whether times without a base count from the epoch:
+// they lie behind the year 2001.
+func absoluteTimes(res *kineto.Result) bool { return res.First != schema.Null && res.First > 1e18 }
+
+func (r *Report) fill(m *model, l *link.Links, id string, rank rankInfo, outcome, reason string) {
+	d := m.res.Diags
+	r.TraceID, r.Outcome, r.Reason = id, outcome, reason
+	r.Rank, r.RankSource = optPtr(rank.value), rank.source
+	r.WorldSize = optPtr(m.res.Header.WorldSize)
+	r.TextBytes, r.Events, r.GPUEvents = m.res.TextBytes, m.res.Events, int64(m.trace.GPU.Len())
+	r.Linked, r.Ambiguous, r.InIter = l.Counts.Launched, l.Counts.AmbiguousLaunch, l.Counts.InIteration
+	r.Iterations = m.marks.distinct
+	r.LostEvents, r.Repairs = d.Count(schema.BrokenEvent), d.CountSeverity(schema.Repair)
+	r.Diags = diagnostics(d)
+}
+
+// writeTraces writes the row of a trace; m is nil for a rejected input.
+func (c *importer) writeTraces(s *sink, m *model, _ *link.Links, in Input, src lake.Source, r *Report, rank rankInfo) error {
+	b := newBuilder(&schema.TableTraces)
+	b.row()
+	b.text("outcome", r.Outcome)
+	b.optText("outcome_reason", r.Reason)
+	b.text("run", r.Run)
+	b.text("source", "kineto")
+	b.text("path", in.Path)
+	if n := src.Bytes; n >= 0 {
+		b.int("source_bytes", n)
+	}
+	b.optInt("rank", rank.value)
+	b.optText("rank_source", rank.source)
+	b.optInt("rank_in_name", rank.inName)
+	if m != nil {
+		c.traceColumns(b, m, r)
+	} else {
+		b.text("content_sha256", "")
+		b.text("clock", "relative")
+		for _, n := range []string{"events", "gpu_events", "launches", "ranges", "cpu_events"} {
+			b.int(n, 0)
+		}
+	}
+	b.int("linked_gpu_events", r.Linked)
+	b.int("ambiguous_gpu_events", r.Ambiguous)
+	b.int("iteration_gpu_events", r.InIter)
+	b.int("iterations", r.Iterations)
+	b.int("lost_events", r.LostEvents)
+	b.int("repairs", r.Repairs)
+	b.text("importer_version", c.o.Writer)
+	b.int("schema_version", schema.Version)
+	n, cols := b.take()
+	return s.rowGroup(&schema.TableTraces, n, cols)
+}
+
+func (c *importer) traceColumns(b *builder, m *model, r *Report) {
+	res, h := m.res, &m.res.Header
+	b.int("json_bytes", res.TextBytes)
+	b.text("content_sha256", res.SHA256)
+	b.opt("host", h.Host)
+	b.optInt("world_size", h.WorldSize)
+	clock := "relative"
+	if h.BaseNS.OK && h.BaseNS.V != 0 || absoluteTimes(res) {
+		clock = "epoch"
+	}
+	b.text("clock", clock)
+	b.optInt("base_ns", h.BaseNS)
+	if res.First != schema.Null {
+		b.int("start_ns", addBase(res.First, res.BaseNS))
+		b.int("end_ns", addBase(res.Last, res.BaseNS))
+		if res.Fine {
+			b.int("resolution_ns", 1)
+		} else {
+			b.int("resolution_ns", 1000)
+		}
+	}
+	b.opt("trace_uuid", h.TraceID)
+	if h.VLLMVersion.OK {
+		b.text("engine", "vllm")
+	}
+	b.opt("engine_version", h.VLLMVersion)
+	b.opt("cupti_version", h.CUPTIVersion)
+	b.opt("cuda_runtime_version", h.CUDARuntime)
+	b.opt("cuda_driver_version", h.CUDADriver)
+	b.opt("hip_runtime_version", h.HIPRuntime)
+	b.opt("distributed_backend", h.Backend)
+	b.opt("process_groups_json", h.ProcessGroups)
+	if h.TraceName.OK {
+		t, _ := json.Marshal(h.TraceName.V)
+		h.Rest["traceName"] = t
+	}
+	if len(h.Rest) > 0 {
+		b.text("header_json", string(sortedJSON(h.Rest)))
+	}
+	b.int("events", res.Events)
+	for _, t := range []string{"gpu_events", "launches", "ranges", "cpu_events"} {
+		b.int(t, res.Rows[t])
+	}
+	b.optText("iteration_producer", m.marks.producer)
+}
+
+func addBase(v, base int64) int64 {
+	s := v + base
+	switch {
+	case base > 0 && s < v:
+		return math.MaxInt64
+	case base < 0 && s > v:
+		return math.MinInt64 + 1
+	}
+	return s
+}
+
+func sortedJSON(m map[string]json.RawMessage) []byte {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	o := []byte{'{'}
+	for i, k := range keys {
+		if i > 0 {
+			o = append(o, ',')
+		}
+		q, _ := json.Marshal(k)
+		o = append(append(append(o, q...), ':'), m[k]...)
+	}
+	return append(o, '}')
+}
+
+func writeDiagnostics(s *sink, d *schema.Diagnostics) error {
+	b := newBuilder(&schema.TableDiagnostics)
+	for _, x := range d.List() {
+		b.row()
+		b.text("code", string(x.Code))
+		b.text("severity", x.Severity.String())
+		b.int("byte_offset", x.Offset)
+		b.int("event_index", x.EventIndex)
+		b.int("count", x.Count)
+		b.text("message", x.Message)
+	}
+	n, cols := b.take()
+	return s.rowGroup(&schema.TableDiagnostics, n, cols)
+}

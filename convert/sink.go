@@ -1,0 +1,159 @@
+package convert
+
+import (
+	"os"
+	"sync"
+
+	"tracelake/schema"
+	"tracelake/schema/columnar"
+	"tracelake/schema/lake"
+)
+
+// encoders keeps encoders between files, by table.
+type encoders struct {
+	opts  columnar.Options
+	pools sync.Map // table name -> *sync.Pool
+}
+
+func (e *encoders) get(t *schema.Table) (*columnar.Encoder, func()) {
+	p, ok := e.pools.Load(t.Name)
+	if !ok {
+		p, _ = e.pools.LoadOrStore(t.Name, &sync.Pool{New: func() any { return columnar.NewEncoder(t, e.opts) }})
+	}
+	pool := p.(*sync.Pool)
+	enc := pool.Get().(*columnar.Encoder)
+	return enc, func() { pool.Put(enc) }
+}
+
+// sink writes the tables of one trace. Row groups are encoded beside each
+// other and appended in the order in which they came.
+type sink struct {
+	txn    *lake.Txn
+	enc    *encoders
+	gate   chan struct{} // one token per goroutine that may compute
+	wanted func(table string) bool
+	meta   map[string]string
+	tables map[string]*tableSink
+	order  []*tableSink
+}
+
+type tableSink struct {
+	t       *schema.Table
+	f       *os.File
+	file    *columnar.File
+	waiting []*encoding
+	rows    int64
+}
+
+// encoding is a row group being encoded.
+type encoding struct {
+	done  chan struct{}
+	chunk *columnar.Chunk
+	err   error
+}
+
+func newSink(txn *lake.Txn, enc *encoders, gate chan struct{}, wanted func(string) bool) (*sink, error) {
+	s := &sink{txn: txn, enc: enc, gate: gate, wanted: wanted, tables: map[string]*tableSink{}}
+	for _, t := range schema.Tables {
+		if !wanted(t.Name) {
+			continue
+		}
+		f, err := txn.Create(t.Name)
+		if err != nil {
+			return nil, err
+		}
+		file, err := columnar.Create(f, t, enc.opts)
+		if err != nil {
+			return nil, err
+		}
+		ts := &tableSink{t: t, f: f, file: file}
+		s.tables[t.Name] = ts
+		s.order = append(s.order, ts)
+	}
+	return s, nil
+}
+
+// rowGroup takes a row group. The vectors belong to the sink.
+func (s *sink) rowGroup(t *schema.Table, rows int, cols []schema.Vector) error {
+	ts := s.tables[t.Name]
+	if ts == nil || rows == 0 {
+		return nil
+	}
+	x := &encoding{done: make(chan struct{})}
+	ts.waiting = append(ts.waiting, x)
+	go func() {
+		defer close(x.done)
+		s.gate <- struct{}{}
+		defer func() { <-s.gate }()
+		enc, put := s.enc.get(t)
+		defer put()
+		x.chunk, x.err = enc.Encode(rows, cols)
+	}()
+	return ts.drain(cap(s.gate))
+}
+
+// chunk appends a row group that is encoded already.
+func (s *sink) chunk(t *schema.Table, c *columnar.Chunk) error {
+	ts := s.tables[t.Name]
+	if ts == nil {
+		return nil
+	}
+	if err := ts.drain(0); err != nil {
+		return err
+	}
+	return ts.append(c)
+}
+
+func (ts *tableSink) append(c *columnar.Chunk) error {
+	ts.rows += int64(c.Rows())
+	return ts.file.Append(c)
+}
+
+// drain appends what is encoded and waits until at most max row groups are
+// still on their way.
+func (ts *tableSink) drain(max int) error {
+	for len(ts.waiting) > 0 {
+		x := ts.waiting[0]
+		select {
+		case <-x.done:
+		default:
+			if len(ts.waiting) <= max {
+				return nil
+			}
+			<-x.done
+		}
+		ts.waiting = ts.waiting[1:]
+		if x.err != nil {
+			return x.err
+		}
+		if err := ts.append(x.chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close completes all files and returns the rows by table.
+func (s *sink) close(traceID string, meta map[string]string) (map[string]int64, error) {
+	rows := map[string]int64{}
+	for _, ts := range s.order {
+		if err := ts.drain(0); err != nil {
+			return nil, err
+		}
+		n, _, err := ts.file.Close(traceID, meta)
+		if err != nil {
+			return nil, err
+		}
+		rows[ts.t.Name] = n
+	}
+	return rows, nil
+}
+
+// abandon waits for the goroutines of a sink that will not be closed.
+func (s *sink) abandon() {
+	for _, ts := range s.order {
+		for _, x := range ts.waiting {
+			<-x.done
+		}
+	}
+}
