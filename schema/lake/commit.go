@@ -128,7 +128,7 @@ func (l *Lake) readCommit(traceID string) (Commit, error) {
 // intact reports whether every file of a commit is in place, in full size.
 func (l *Lake) intact(c *Commit) bool {
 	for _, f := range c.Files {
-		st, err := os.Stat(l.abs(f.Path))
+		st, err := os.Stat(l.Abs(f.Path))
 		if err != nil || st.Size() != f.Bytes {
 			return false
 		}

@@ -1,6 +1,7 @@
 // Package lake lays a dataset out in a directory and commits traces to it.
 //
 //	LAKE/<table>/run=<slug>/rank=<n>/part-<12 hex>.parquet
+//	LAKE/traces/part-<12 hex>.parquet
 //	LAKE/_tracelake/format.json
 //	LAKE/_tracelake/commits/<trace_id>.json
 //

@@ -153,7 +153,7 @@ func (l *Lake) Files(table string) ([]string, error) {
 	for _, c := range commits {
 		for _, f := range c.Files {
 			if f.Table == table {
-				out = append(out, l.abs(f.Path))
+				out = append(out, l.Abs(f.Path))
 			}
 		}
 	}

@@ -36,6 +36,6 @@ func (l *Lake) meta(elem ...string) string {
 	return filepath.Join(append([]string{l.root, MetaDir}, elem...)...)
 }
 
-// abs turns the slash-separated path of a file within the lake into a path of
+// Abs turns the slash-separated path of a file within the lake into a path of
 // the operating system.
-func (l *Lake) abs(rel string) string { return filepath.Join(l.root, filepath.FromSlash(rel)) }
+func (l *Lake) Abs(rel string) string { return filepath.Join(l.root, filepath.FromSlash(rel)) }

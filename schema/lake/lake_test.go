@@ -109,8 +109,9 @@ func TestCommitAndResume(t *testing.T) {
 	if !slices.Equal(parts, committed(t, l)) || len(parts) != 2 || len(temps) != 0 {
 		t.Fatalf("parts %v, temporary %v", parts, temps)
 	}
-	want := "traces/run=job/rank=3/" + PartName(rec.ContentSHA256, "", "job", 3)
-	if c.Files[0].Path != want || c.Files[0].Rows != 1 || c.Files[1].Rows != 2 || c.Files[0].Bytes != 22 {
+	name := PartName(rec.ContentSHA256, "", "job", 3)
+	want := "launches/run=job/rank=3/" + name
+	if c.Files[0].Path != "traces/"+name || c.Files[1].Path != want || c.Files[0].Rows != 1 || c.Files[1].Rows != 2 || c.Files[0].Bytes != 22 {
 		t.Fatalf("files %+v, want %s first", c.Files, want)
 	}
 	again, err := Open(root)
@@ -134,7 +135,7 @@ func TestCommitAndResume(t *testing.T) {
 	if _, err := again.Begin(); err == nil {
 		t.Error("a lake opened for reading takes a transaction")
 	}
-	if err := os.Remove(again.abs(want)); err != nil {
+	if err := os.Remove(again.Abs(want)); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := again.Done(rec.Source, ""); ok {

@@ -44,7 +44,15 @@ func PartName(contentSHA256, options, run string, rank int64) string {
 	return "part-" + hex.EncodeToString(h.Sum(nil))[:partHexLen] + ".parquet"
 }
 
+// Partitioned reports whether the path of a table's parts holds run and rank.
+// A table that has them as columns is not partitioned: pandas refuses files
+// that repeat a key of their path, and polars lets the key overrule a null.
+func Partitioned(t *schema.Table) bool { return t.Col("run") < 0 && t.Col("rank") < 0 }
+
 // PartPath returns the path of a part within the lake, separated by slashes.
 func PartPath(table, run string, rank int64, name string) string {
+	if t := schema.TableByName(table); t != nil && !Partitioned(t) {
+		return path.Join(table, name)
+	}
 	return path.Join(table, "run="+run, "rank="+strconv.FormatInt(rank, 10), name)
 }

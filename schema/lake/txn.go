@@ -165,7 +165,7 @@ func (t *Txn) publish(c *Commit, replace bool) error {
 	undo := func() {
 		for _, p := range placed {
 			if !keep[p] {
-				os.Remove(t.l.abs(p))
+				os.Remove(t.l.Abs(p))
 			}
 		}
 	}
@@ -199,7 +199,7 @@ func (t *Txn) publish(c *Commit, replace bool) error {
 		delete(keep, f.Path)
 	}
 	for p := range keep {
-		if err := os.Remove(t.l.abs(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(t.l.Abs(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("lake: %w", err)
 		}
 	}
@@ -227,7 +227,7 @@ func (l *Lake) retire(traceID string, keep []File) error {
 	l.mu.Unlock()
 	for _, f := range c.Files {
 		if !slices.ContainsFunc(keep, func(k File) bool { return k.Path == f.Path }) {
-			os.Remove(l.abs(f.Path))
+			os.Remove(l.Abs(f.Path))
 		}
 	}
 	return syncDir(l.meta(commitsDir))
@@ -235,7 +235,7 @@ func (l *Lake) retire(traceID string, keep []File) error {
 
 // place gives a file its final name and makes the name durable.
 func (t *Txn) place(f File) error {
-	target := t.l.abs(f.Path)
+	target := t.l.Abs(f.Path)
 	dir := filepath.Dir(target)
 	if err := mkdirSynced(dir); err != nil {
 		return err
