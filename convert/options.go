@@ -100,3 +100,6 @@ func (o *Options) key() string {
 	}
 	return k
 }
+
+// DefaultChunkSize is the text that one worker decodes at a time, in bytes.
+const DefaultChunkSize = kineto.DefaultChunkSize

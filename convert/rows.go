@@ -106,11 +106,7 @@ func (c *importer) traceColumns(b *builder, m *model, r *Report) {
 	b.text("content_sha256", res.SHA256)
 	b.opt("host", h.Host)
 	b.optInt("world_size", h.WorldSize)
-	clock := "relative"
-	if h.BaseNS.OK && h.BaseNS.V != 0 || absoluteTimes(res) {
-		clock = "epoch"
-	}
-	b.text("clock", clock)
+	b.text("clock", clockOf(res))
 	b.optInt("base_ns", h.BaseNS)
 	if res.First != schema.Null {
 		b.int("start_ns", addBase(res.First, res.BaseNS))

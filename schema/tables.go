@@ -125,7 +125,7 @@ var (
 	}
 
 	TableDevices = Table{
-		Name: "devices", Row: "a GPU of a trace", Order: "ordinal",
+		Name: "devices", Row: "a GPU of a trace", Order: "devices that an event ran on by ordinal, then others as listed",
 		Doc: "GPUs that the header lists or that an event ran on. Busy time is the exact union over all streams.",
 		Columns: cols([]Column{
 			opt("ordinal", Int64, "", "device ordinal; null for GPU events that name no device"),

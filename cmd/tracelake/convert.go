@@ -1,0 +1,225 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"tracelake/analyze/activity"
+	"tracelake/analyze/link"
+	"tracelake/convert"
+	"tracelake/schema/columnar"
+)
+
+type convertOptions struct {
+	output, run, format, compression, detail string
+	jobs, rowGroup                           int
+	chunk, maxMemory                         sizeValue
+	force, strict, json, quiet               bool
+	tables, patterns, deviceUUIDs            []string
+	uuidsByPID                               string
+}
+
+func (o *convertOptions) flags(f *pflag.FlagSet) {
+	o.chunk, o.maxMemory = convert.DefaultChunkSize, convert.DefaultMaxMemory
+	f.StringVarP(&o.output, "output", "o", "", "directory of the dataset (required)")
+	f.StringVar(&o.run, "run", "", "run to file the traces under (default: name of their directory)")
+	f.IntVarP(&o.jobs, "jobs", "j", 0, "goroutines that compute (default: one per processor)")
+	f.Var(&o.maxMemory, "max-memory", "memory that files read at once may take together, GPU events of one file apart")
+	f.BoolVar(&o.force, "force", false, "import again what is in the dataset already")
+	f.BoolVar(&o.strict, "strict", false, "reject every input that is not ok: repaired and partial ones, too")
+	f.StringVar(&o.format, "format", "parquet", "parquet")
+	f.StringVar(&o.compression, "compression", "zstd", "zstd, snappy or none")
+	f.IntVar(&o.rowGroup, "row-group", 0, "rows per row group (default 122880)")
+	f.Var(&o.chunk, "chunk-size", "text that one worker decodes at a time")
+	f.StringVar(&o.detail, "detail", "launch", "activities per launch or per kernel")
+	f.StringSliceVar(&o.tables, "tables", nil, "tables to write (default: all)")
+	f.StringArrayVar(&o.patterns, "range-pattern", nil, "[PRODUCER=]REGEXP of ranges that mark iterations; the first group is the ID (repeatable)")
+	f.StringArrayVar(&o.deviceUUIDs, "device-uuid", nil, "[TRACE:]INDEX=UUID of a device (repeatable)")
+	f.StringVar(&o.uuidsByPID, "device-uuids-by-pid", "", "JSON file {PID: {INDEX: UUID}}")
+	f.BoolVar(&o.json, "json", false, "print one JSON object per input, then a summary")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print problems only")
+}
+
+func newConvertCommand() *cobra.Command {
+	o := &convertOptions{}
+	c := &cobra.Command{
+		Use:   "convert INPUT... -o LAKE",
+		Short: "Import traces into a dataset",
+		Long: `Import Kineto traces (.json, .gz, .zst; files, directories, globs, - for standard
+input) into a dataset of Parquet files. What is in the dataset already is
+skipped, so that an interrupted command resumes when it is repeated. A bad input
+never stops the others.
+
+Prints one line per input to standard error, or JSON lines to standard output
+with --json. Exits with 3 where an input was partial, rejected or unreadable.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errUsage("convert: name at least one file or directory")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return runConvert(c, o, args) },
+	}
+	o.flags(c.Flags())
+	return c
+}
+
+func (o *convertOptions) options(inputs []convert.Input) (convert.Options, error) {
+	out := convert.Options{
+		Output: o.output, Run: o.run, Workers: o.jobs, MaxMemory: int64(o.maxMemory), Force: o.force, Strict: o.strict,
+		RowGroup: o.rowGroup, ChunkSize: int(o.chunk), Detail: o.detail, Tables: o.tables, Patterns: o.patterns, Writer: writer(),
+	}
+	if o.output == "" {
+		return out, errUsage("convert: say where to with -o LAKE")
+	}
+	if o.format != "parquet" {
+		return out, errUsage("--format %s: want parquet", o.format)
+	}
+	if o.jobs < 0 || o.rowGroup < 0 || o.chunk <= 0 || o.chunk > 1<<30 {
+		return out, errUsage("--jobs and --row-group must not be negative, and --chunk-size lies between 1 B and 1 GiB")
+	}
+	var err error
+	if out.Compression, err = columnar.ParseCompression(o.compression); err != nil {
+		return out, errUsage("--compression: %v", err)
+	}
+	if out.Marks, err = parsePatterns(o.patterns); err != nil {
+		return out, err
+	}
+	paths := make([]string, len(inputs))
+	for i, in := range inputs {
+		paths[i] = in.Path
+	}
+	if len(o.deviceUUIDs) > 0 {
+		u, err := activity.ParseDeviceUUIDs(o.deviceUUIDs)
+		if err != nil {
+			return out, err
+		}
+		if err := u.Bind(paths); err != nil {
+			return out, err
+		}
+		out.DeviceUUIDs = u.For
+	}
+	if o.uuidsByPID != "" {
+		if out.UUIDsByPID, err = activity.ReadDeviceUUIDsByPID(o.uuidsByPID); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// parsePatterns reads [PRODUCER=]REGEXP.
+func parsePatterns(list []string) (link.Marks, error) {
+	var m link.Marks
+	for _, p := range list {
+		producer, expr := "", p
+		if k, v, ok := strings.Cut(p, "="); ok && regexp.MustCompile(`^[A-Za-z][\w.-]*$`).MatchString(k) {
+			producer, expr = k, v
+		}
+		re, err := regexp.Compile(expr)
+		if err != nil {
+			return m, errUsage("--range-pattern %q: %v", p, err)
+		}
+		if re.NumSubexp() < 1 {
+			return m, errUsage("--range-pattern %q: mark the ID with a group, as in step_(\\d+)", p)
+		}
+		m.UserPatterns = append(m.UserPatterns, link.Pattern{Producer: producer, Expr: re})
+	}
+	return m, nil
+}
+
+func runConvert(c *cobra.Command, o *convertOptions, args []string) error {
+	found, err := convert.Discover(args)
+	if err != nil {
+		return errInput("%v", err)
+	}
+	opts, err := o.options(found.Inputs)
+	if err != nil {
+		return err
+	}
+	bar := newProgress(found.Inputs, o.json || o.quiet)
+	opts.Progress = bar.read
+	enc := json.NewEncoder(c.OutOrStdout())
+	sum, err := convert.Run(c.Context(), found, opts, func(r convert.Report) {
+		bar.done(r.Path)
+		if o.json {
+			_ = enc.Encode(r)
+			return
+		}
+		if !o.quiet || r.Bad() {
+			bar.print(reportLine(&r))
+		}
+	})
+	bar.close()
+	if err != nil {
+		return err
+	}
+	if o.json {
+		_ = enc.Encode(map[string]any{"summary": sum})
+	} else {
+		printSummary(c.ErrOrStderr(), &sum, o)
+	}
+	if sum.Bad() {
+		return &exitError{code: exitPartial}
+	}
+	return nil
+}
+
+func reportLine(r *convert.Report) string {
+	if r.Failed != "" {
+		return fmt.Sprintf("failed    %s: %s", r.Path, r.Failed)
+	}
+	if r.Skipped != "" {
+		return fmt.Sprintf("skipped   %s: %s", r.Path, r.Skipped)
+	}
+	if r.Outcome == "rejected" {
+		return fmt.Sprintf("rejected  %s: %s", r.Path, r.Reason)
+	}
+	line := fmt.Sprintf("%-9s %s: %d events, %d GPU events", r.Outcome, r.Path, r.Events, r.GPUEvents)
+	if r.GPUEvents > 0 {
+		line += fmt.Sprintf(" (%.1f%% linked, %.1f%% in an iteration)", pct(r.Linked, r.GPUEvents), pct(r.InIter, r.GPUEvents))
+	}
+	if r.Seconds > 0 {
+		line += fmt.Sprintf(", %.0f MB/s", float64(r.TextBytes)/1e6/r.Seconds)
+	}
+	warnings := int64(0)
+	for _, d := range r.Diags {
+		if d.Severity != "info" {
+			warnings++
+		}
+	}
+	if warnings > 0 {
+		line += fmt.Sprintf(", %d notices", warnings)
+	}
+	if r.Outcome != "ok" {
+		line += "\n          " + r.Reason
+		if r.LostEvents > 0 {
+			line += fmt.Sprintf("; %d events lost", r.LostEvents)
+		}
+		if r.Repairs > 0 {
+			line += fmt.Sprintf("; %d repairs", r.Repairs)
+		}
+	}
+	return line
+}
+
+func pct(a, b int64) float64 { return 100 * float64(a) / float64(b) }
+
+func printSummary(w io.Writer, s *convert.Summary, o *convertOptions) {
+	for _, n := range s.Notices {
+		fmt.Fprintln(w, "notice   ", n)
+	}
+	if o.quiet {
+		return
+	}
+	if s.Ignored > 0 {
+		fmt.Fprintf(w, "%d files do not look like traces and were ignored\n", s.Ignored)
+	}
+	fmt.Fprintf(w, "%d inputs: %d ok, %d repaired, %d partial, %d rejected, %d failed, %d skipped; %d events, %d GPU events in %.1f s, into %s\n",
+		s.Inputs, s.OK, s.Repaired, s.Partial, s.Rejected, s.Failed, s.Skipped, s.Events, s.GPUEvents, s.Elapsed.Seconds(), o.output)
+}

@@ -1,0 +1,86 @@
+// Command tracelake turns profiler traces into tables.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run executes one command line and returns its exit code.
+func run(args []string) int {
+	ctx, stop := interruptible()
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if sig := interrupted(ctx); sig != nil {
+		fmt.Fprintf(os.Stderr, "tracelake: stopped by %v; what was committed stays, and the same command resumes\n", sig)
+		return exitCodeOf(sig)
+	}
+	if err != nil {
+		var quiet *exitError
+		if !errors.As(err, &quiet) || quiet.text != "" {
+			fmt.Fprintln(os.Stderr, "tracelake: "+err.Error())
+		}
+		return codeOf(err)
+	}
+	return exitOK
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tracelake",
+		Short: "Turn GPU profiler traces into tables",
+		Long: `tracelake turns profiler traces into tables that DuckDB, pandas, polars and
+Spark read as they are, and answers questions about them.
+
+Exit codes: 0 all done; 1 failed; 2 usage; 3 some inputs were partial, rejected
+or failed, the rest is committed; 5 input unreadable or invalid; 130 and 143
+interrupted.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return errUsage("%v", err) })
+	root.AddCommand(newConvertCommand(), newInspectCommand(), newVersionCommand())
+	root.AddCommand(moreCommands()...)
+	root.CompletionOptions.HiddenDefaultCmd = false
+	return root
+}
+
+// signalError is the cause of a context that a signal ended.
+type signalError struct{ sig os.Signal }
+
+func (e signalError) Error() string { return e.sig.String() }
+
+// interruptible returns a context that the first SIGINT or SIGTERM ends; the
+// second one kills the process as usual.
+func interruptible() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if s, ok := <-ch; ok {
+			signal.Stop(ch)
+			cancel(signalError{s})
+		}
+	}()
+	return ctx, func() { signal.Stop(ch); cancel(nil) }
+}
+
+func interrupted(ctx context.Context) os.Signal {
+	var s signalError
+	if errors.As(context.Cause(ctx), &s) {
+		return s.sig
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"sync"
+	"time"
+
+	"tracelake/schema/columnar"
+	"tracelake/schema/lake"
+)
+
+// Run imports inputs into the dataset at o.Output, several at once, largest
+// first. report is called once per input, in the order in which they end, from
+// one goroutine at a time. The error is about the dataset or the options; what
+// is wrong with inputs is in the reports.
+func Run(ctx context.Context, found Found, o Options, report func(Report)) (Summary, error) {
+	started := time.Now()
+	sum := Summary{Ignored: found.Ignored}
+	if err := o.fill(); err != nil {
+		return sum, err
+	}
+	l, err := lake.Create(o.Output, o.Writer)
+	if err != nil {
+		return sum, err
+	}
+	if _, err := l.Sweep(staleAfter); err != nil {
+		return sum, err
+	}
+	c := &importer{
+		o: o, lake: l, gate: make(chan struct{}, o.Workers),
+		enc: &encoders{opts: columnar.Options{Compression: o.Compression}},
+	}
+	inputs := append([]Input(nil), found.Inputs...)
+	sort.SliceStable(inputs, func(i, j int) bool { return inputs[i].Bytes > inputs[j].Bytes })
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var (
+		mu    sync.Mutex
+		fatal error
+		wg    sync.WaitGroup
+		queue = make(chan Input)
+		mem   = newBudget(o.MaxMemory)
+	)
+	for range min(o.Workers, len(inputs)) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for in := range queue {
+				need := mem.take(c.estimate(in))
+				rep, err := c.one(ctx, in)
+				mem.give(need)
+				mu.Lock()
+				switch {
+				case err != nil && ctx.Err() != nil:
+				case err != nil:
+					fatal = err
+					cancel()
+				default:
+					sum.add(&rep)
+					if report != nil {
+						report(rep)
+					}
+				}
+				mu.Unlock()
+			}
+		}()
+	}
+feed:
+	for _, in := range inputs {
+		select {
+		case queue <- in:
+		case <-ctx.Done():
+			break feed
+		}
+	}
+	close(queue)
+	wg.Wait()
+	sum.Elapsed = time.Since(started)
+	if fatal != nil {
+		return sum, fatal
+	}
+	if ctx.Err() != nil {
+		return sum, ctx.Err()
+	}
+	sum.Notices, err = c.runNotices(inputs)
+	return sum, err
+}
+
+// staleAfter is how long an unfinished transaction of another machine may rest
+// before it counts as dead.
+const staleAfter = 24 * time.Hour
+
+// estimate guesses the memory that reading an input takes, in bytes: chunks in
+// flight, their columns, and what stays until the end.
+func (c *importer) estimate(in Input) int64 {
+	chunks := int64(c.o.Workers+3) * int64(c.o.ChunkSize) * 3
+	size := in.Bytes
+	if size < 0 {
+		return chunks
+	}
+	return min(chunks, 4<<20+size*40) // compressed text grows about twenty times
+}
+
+// budget hands out memory. A request larger than all of it waits until nobody
+// else holds any.
+type budget struct {
+	mu    sync.Mutex
+	cond  *sync.Cond
+	limit int64
+	used  int64
+}
+
+func newBudget(limit int64) *budget {
+	b := &budget{limit: limit}
+	b.cond = sync.NewCond(&b.mu)
+	return b
+}
+
+func (b *budget) take(n int64) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n = min(n, b.limit)
+	for b.used+n > b.limit {
+		b.cond.Wait()
+	}
+	b.used += n
+	return n
+}
+
+func (b *budget) give(n int64) {
+	b.mu.Lock()
+	b.used -= n
+	b.mu.Unlock()
+	b.cond.Broadcast()
+}
+
+// runNotices looks at the runs as a whole: ranks that occur twice or not at
+// all.
+func (c *importer) runNotices(inputs []Input) (out []string, err error) {
+	if err := c.lake.Refresh(); err != nil {
+		return nil, err
+	}
+	runs := map[string]bool{}
+	for _, in := range inputs {
+		run := c.o.Run
+		if run == "" {
+			run = runOf(in.Path)
+		}
+		runs[lake.RunSlug(run)] = true
+	}
+	names := make([]string, 0, len(runs))
+	for r := range runs {
+		names = append(names, r)
+	}
+	sort.Strings(names)
+	for _, run := range names {
+		r, err := c.lake.RanksOf(run)
+		if err != nil {
+			return nil, err
+		}
+		for _, rank := range r.Repeated() {
+			out = append(out, fmt.Sprintf("run %s: %d traces state rank %d (same_rank); they are kept apart by trace_id", run, len(r.Traces[rank]), rank))
+		}
+		if first, n := r.Missing(); n > 0 && len(r.Traces) > 0 {
+			out = append(out, fmt.Sprintf("run %s: %d of %d ranks are missing, first %v (missing_ranks)", run, n, r.WorldSize(), first))
+		}
+	}
+	return out, nil
+}
