@@ -94,7 +94,7 @@ func (c *Chunk) release() {
 // is closed, at the same place for every row group of the same size, which is
 // why it is not compressed and its dictionary holds nothing else.
 func (e *Encoder) traceID(c *Column) error {
-	w := &chunkWriter{e: e, decl: &e.table.Columns[0], rows: c.rows, v: &Vector{}, base: len(e.out)}
+	w := &chunkWriter{e: e, cells: cells{decl: &e.table.Columns[0], rows: c.rows}, base: len(e.out)}
 	l := w.leaf(format.ByteArray, format.Uncompressed, w.decl.Name)
 	l.meta.NumValues = int64(c.rows)
 	var value [4 + schema.TraceIDLen]byte

@@ -157,7 +157,7 @@ func (e *Encoder) column(rows, col int, v *Vector) (Column, error) {
 	if col == 0 {
 		return c, e.traceID(&c)
 	}
-	w := &chunkWriter{e: e, decl: decl, rows: rows, v: v, base: len(e.out)}
+	w := &chunkWriter{e: e, cells: cells{decl: decl, rows: rows, v: v}, base: len(e.out)}
 	if err := w.check(); err != nil {
 		return c, e.fail(decl, "%w", err)
 	}

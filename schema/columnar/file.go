@@ -3,12 +3,10 @@ package columnar
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -119,8 +117,8 @@ func (f *File) Close(traceID string, extra map[string]string) (rows, bytes int64
 	if f.err != nil {
 		return 0, 0, f.err
 	}
-	if len(traceID) != schema.TraceIDLen {
-		return 0, 0, fmt.Errorf("columnar: trace ID %q is not %d bytes long", traceID, schema.TraceIDLen)
+	if err := checkID(traceID); err != nil {
+		return 0, 0, err
 	}
 	id := []byte(traceID)
 	for g, at := range f.ids {
@@ -134,7 +132,12 @@ func (f *File) Close(traceID string, extra map[string]string) (rows, bytes int64
 			l.pages[i].bounds = b
 		}
 	}
-	if err := f.finish(extra); err != nil {
+	further := maps.Clone(f.meta)
+	if further == nil {
+		further = map[string]string{}
+	}
+	maps.Copy(further, extra)
+	if err := f.finish(fileMetadata(f.table, further, traceID)); err != nil {
 		return 0, 0, err
 	}
 	rows, bytes = f.rows, f.at
@@ -142,10 +145,8 @@ func (f *File) Close(traceID string, extra map[string]string) (rows, bytes int64
 	return rows, bytes, nil
 }
 
-var errClosed = errors.New("columnar: the file is closed")
-
 // finish writes everything behind the row groups.
-func (f *File) finish(extra map[string]string) error {
+func (f *File) finish(meta map[string]string) error {
 	for g := range f.groups {
 		cols := make([]columnChunk, len(f.pages[g]))
 		for i := range cols {
@@ -159,7 +160,7 @@ func (f *File) finish(extra map[string]string) error {
 	elements, leaves := schemaElements(f.table)
 	md := fileMetaData{
 		Version: 2, Schema: elements, NumRows: f.rows, RowGroups: f.groups, CreatedBy: "tracelake",
-		KeyValueMetadata: f.keyValues(extra),
+		KeyValueMetadata: keyValues(meta),
 	}
 	for range leaves {
 		md.ColumnOrders = append(md.ColumnOrders, format.ColumnOrder{Value: &format.TypeDefinedOrder{}})
@@ -174,12 +175,7 @@ func (f *File) finish(extra map[string]string) error {
 
 // keyValues returns the metadata in the order of the keys, so that the same
 // input makes the same bytes.
-func (f *File) keyValues(extra map[string]string) (kv []format.KeyValue) {
-	m := map[string]string{}
-	maps.Copy(m, f.meta)
-	maps.Copy(m, extra)
-	m["tracelake.schema_version"] = strconv.Itoa(schema.Version)
-	m["tracelake.table"] = f.table.Name
+func keyValues(m map[string]string) (kv []format.KeyValue) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		kv = append(kv, format.KeyValue{Key: k, Value: m[k]})
 	}

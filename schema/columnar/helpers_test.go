@@ -87,7 +87,7 @@ func pickRows(r *rand.Rand, rows int) []int32 {
 }
 
 func fill(r *rand.Rand, c *schema.Column, v *Vector, n int) {
-	t := int64(1_700_000_000_000_000_000)
+	t := 1_700_000_000_000_000_000 + r.Int64N(1e17)
 	seen := map[string]int64{}
 	intern := func(s string) int64 {
 		p, ok := seen[s]

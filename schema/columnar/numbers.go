@@ -2,7 +2,6 @@ package columnar
 
 import (
 	"encoding/binary"
-	"errors"
 	"math/bits"
 	"slices"
 
@@ -122,8 +121,6 @@ func (x *extremes) stored(float bool) bounds {
 	}
 	return storedInts(x.lo, x.hi)
 }
-
-var errBool = errors.New("a value that is neither 0 nor 1")
 
 // bools writes a column of booleans, one bit each.
 func (w *chunkWriter) bools() error {

@@ -2,10 +2,8 @@ package columnar
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -23,12 +21,12 @@ func (w *chunkWriter) strings() error {
 	w.e.index = slices.Grow(w.e.index[:0], n)[:n]
 	for s := w.next(span{}, PageRows); s.r0 < s.r1; s = w.next(s, PageRows) {
 		if !set.index(w.e.index[s.k0:s.k1], w.v.Vals[s.k0:s.k1], w.v.Dict) {
-			return fmt.Errorf("position outside a dictionary of %d strings", len(w.v.Dict))
+			return errPosition(w.v.Dict)
 		}
 	}
 	for _, c := range set.used {
-		if x := w.v.Dict[c]; !utf8.ValidString(x) {
-			return fmt.Errorf("text that is not UTF-8: %.60q", x)
+		if err := checkText(w.v.Dict[c]); err != nil {
+			return err
 		}
 	}
 	var whole stringRange

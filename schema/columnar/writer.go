@@ -1,74 +1,18 @@
 package columnar
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
-
-	"tracelake/schema"
 )
 
 // chunkWriter encodes one column of one row group.
 type chunkWriter struct {
+	cells
 	e      *Encoder
-	decl   *schema.Column
-	rows   int
-	v      *Vector
-	dense  bool // every row has a value
-	base   int  // start of the column in e.out
+	base   int // start of the column in e.out
 	leaves []leaf
-}
-
-var errMissing = errors.New("rows without a value in a column that must have one")
-
-// check makes sure that nothing below can read past the end of a slice.
-func (w *chunkWriter) check() error {
-	v, n := w.v, w.values()
-	if v.Rows == nil {
-		w.dense = n == w.rows
-		// A vector that holds nothing at all is a column without values.
-		if !w.dense && n != 0 {
-			return fmt.Errorf("%d values for %d rows", n, w.rows)
-		}
-	} else {
-		if n != len(v.Rows) {
-			return fmt.Errorf("%d values for %d row numbers", n, len(v.Rows))
-		}
-		prev := int32(-1)
-		for _, r := range v.Rows {
-			if r <= prev {
-				return fmt.Errorf("row number %d after %d", r, prev)
-			}
-			prev = r
-		}
-		if int(prev) >= w.rows {
-			return fmt.Errorf("row number %d of %d rows", prev, w.rows)
-		}
-		w.dense = n == w.rows
-	}
-	if !w.dense && !w.decl.Nullable {
-		return errMissing
-	}
-	return nil
-}
-
-// values returns how many rows have a value.
-func (w *chunkWriter) values() int {
-	if w.decl.Type == schema.Intervals {
-		return len(w.v.Lists)
-	}
-	return len(w.v.Vals)
-}
-
-// ascending reports whether the values never fall and nulls come last.
-func (w *chunkWriter) ascending() bool {
-	if n := len(w.v.Rows); n > 0 && int(w.v.Rows[n-1]) != n-1 {
-		return false
-	}
-	return slices.IsSorted(w.v.Vals)
 }
 
 // leaf starts a column chunk. Pointers to earlier ones become stale.
