@@ -31,14 +31,12 @@ func (c *importer) writeActivities(s *sink, m *model, links *link.Links, path st
 		b.row()
 		m.activityRow(b, groups, links, i, uuids)
 		if b.n == c.o.RowGroup {
-			n, cols := b.take()
-			if err := s.rowGroup(&schema.TableActivities, n, cols); err != nil {
+			if err := s.built(b); err != nil {
 				return err
 			}
 		}
 	}
-	n, cols := b.take()
-	return s.rowGroup(&schema.TableActivities, n, cols)
+	return s.built(b)
 }
 
 func (m *model) activityRow(b *builder, g *activity.Groups, links *link.Links, i int, uuids map[int64]deviceUUID) {
@@ -174,6 +172,5 @@ func (c *importer) writeDevices(s *sink, m *model, g *activity.Groups, uuids map
 			b.int(name, 0)
 		}
 	}
-	n, cols := b.take()
-	return s.rowGroup(&schema.TableDevices, n, cols)
+	return s.built(b)
 }

@@ -13,18 +13,24 @@ type builder struct {
 	n    int
 	cols []schema.Vector
 	dict []map[string]int64
+	at   map[string]int
 }
 
 func newBuilder(t *schema.Table) *builder {
-	return &builder{t: t, cols: make([]schema.Vector, len(t.Columns)), dict: make([]map[string]int64, len(t.Columns))}
+	b := &builder{t: t, at: make(map[string]int, len(t.Columns))}
+	for i := range t.Columns {
+		b.at[t.Columns[i].Name] = i
+	}
+	b.clear()
+	return b
 }
 
 // row starts a row; values set before the next call belong to it.
 func (b *builder) row() { b.n++ }
 
 func (b *builder) col(name string) (*schema.Vector, int) {
-	c := b.t.Col(name)
-	if c < 0 {
+	c, ok := b.at[name]
+	if !ok {
 		panic("convert: no column " + b.t.Name + "." + name)
 	}
 	b.cols[c].Rows = append(b.cols[c].Rows, int32(b.n-1))
@@ -98,6 +104,11 @@ func (b *builder) take() (int, []schema.Vector) {
 			cols[i].Rows = nil
 		}
 	}
-	*b = *newBuilder(b.t)
+	b.clear()
 	return n, cols
+}
+
+func (b *builder) clear() {
+	b.n = 0
+	b.cols, b.dict = make([]schema.Vector, len(b.t.Columns)), make([]map[string]int64, len(b.t.Columns))
 }

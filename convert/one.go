@@ -2,6 +2,8 @@ package convert
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -42,7 +44,7 @@ func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
 	rep.Run = lake.RunSlug(run)
 	if old, ok := c.lake.Done(src, c.o.key()); ok && !c.o.Force && in.Path != Stdin {
 		rep.Outcome, rep.Reason, rep.TraceID = old.Outcome, old.Reason, old.TraceID
-		rep.Skipped = "already in the dataset"
+		rep.Skipped = AlreadyThere
 		return rep, nil
 	}
 	base := tailBase(path)
@@ -60,11 +62,7 @@ func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
 	switch {
 	case err == nil:
 	case errors.As(err, &dup):
-		rep.TraceID, rep.Outcome, rep.Reason = dup.Existing.TraceID, dup.Existing.Outcome, dup.Existing.Reason
-		rep.Skipped = "same content as " + dup.Existing.Source.Path
-		if nerr := c.lake.NoteTwin(src, dup.Existing.TraceID); nerr != nil {
-			rep.Failed = nerr.Error()
-		}
+		return rep, c.twin(in, src, dup.Existing, &rep)
 	case errors.As(err, &rejected):
 		return rep, c.reject(in, src, rejected, &rep)
 	case ctx.Err() != nil:
@@ -161,7 +159,7 @@ func (c *importer) attempt(ctx context.Context, in Input, path string, src lake.
 	if err := c.writeActivities(s, m, links, in.Path); err != nil {
 		return err
 	}
-	if err := c.writeTraces(s, m, links, in, src, rep, rank); err != nil {
+	if err := c.writeTraces(s, m, in, src, rep, rank, ""); err != nil {
 		return err
 	}
 	if err := writeDiagnostics(s, res.Diags); err != nil {
@@ -196,9 +194,27 @@ func (c *importer) reject(in Input, src lake.Source, why *kineto.RejectedError, 
 		off = why.Offset
 	}
 	d.Add(schema.NotATrace, off, schema.Null, 1, why.Reason)
-	id := lake.RejectedTraceID(sum, src.Path)
+	rep.Outcome, rep.Reason, rep.Diags = "rejected", why.Error(), diagnostics(d)
+	rep.TraceID = lake.RejectedTraceID(sum, src.Path)
+	return c.withoutRows(in, src, sum, "", d, rep)
+}
+
+// twin records an input whose content the dataset holds already, so that every
+// input has its row in traces.
+func (c *importer) twin(in Input, src lake.Source, of lake.Commit, rep *Report) error {
+	rep.Skipped = "same content as " + of.Source.Path
+	d := &schema.Diagnostics{}
+	d.Add(schema.SameContent, schema.Null, schema.Null, 1, rep.Skipped)
+	sum := sha256.Sum256([]byte(of.ContentSHA256 + "\x00" + src.Path))
+	rep.TraceID = hex.EncodeToString(sum[:])[:schema.TraceIDLen]
+	rep.GPUEvents, rep.Linked, rep.Ambiguous, rep.InIter, rep.Iterations = 0, 0, 0, 0, 0
+	rep.Rows = nil
+	return c.withoutRows(in, src, hex.EncodeToString(sum[:]), of.TraceID, d, rep)
+}
+
+// withoutRows commits an input that has rows in traces and diagnostics only.
+func (c *importer) withoutRows(in Input, src lake.Source, sum, duplicateOf string, d *schema.Diagnostics, rep *Report) error {
 	rank := rankInfo{inName: kineto.RankInName(in.Path)}
-	rep.Outcome, rep.Reason, rep.TraceID, rep.Diags = "rejected", why.Error(), id, diagnostics(d)
 	txn, err := c.lake.Begin()
 	if err != nil {
 		return err
@@ -208,18 +224,18 @@ func (c *importer) reject(in Input, src lake.Source, why *kineto.RejectedError, 
 	if err != nil {
 		return err
 	}
-	if err := c.writeTraces(s, nil, nil, in, src, rep, rank); err != nil {
+	if err := c.writeTraces(s, nil, in, src, rep, rank, duplicateOf); err != nil {
 		return err
 	}
 	if err := writeDiagnostics(s, d); err != nil {
 		return err
 	}
-	rows, err := s.close(id, map[string]string{"tracelake.run": rep.Run, "tracelake.trace_id": id})
+	rows, err := s.close(rep.TraceID, map[string]string{"tracelake.run": rep.Run, "tracelake.trace_id": rep.TraceID})
 	if err != nil {
 		return err
 	}
 	_, err = txn.Commit(lake.Record{
-		TraceID: id, ContentSHA256: sum, Source: src, Options: c.o.key(), Run: rep.Run, Outcome: "rejected",
+		TraceID: rep.TraceID, ContentSHA256: sum, Source: src, Options: c.o.key(), Run: rep.Run, Outcome: rep.Outcome,
 		Reason: rep.Reason, Diagnostics: countCodes(d), Rows: rows,
 	}, true)
 	return err

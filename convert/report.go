@@ -69,14 +69,20 @@ func optPtr(v schema.Opt[int64]) *int64 {
 	return &v.V
 }
 
-// Bad reports whether something of the input is missing.
+// AlreadyThere is the value of Report.Skipped for an input that an earlier
+// import took care of.
+const AlreadyThere = "already in the dataset"
+
+// Bad reports whether something of the input is missing. What an earlier
+// import reported does not count again.
 func (r *Report) Bad() bool {
-	return r.Failed != "" || r.Outcome == "partial" || r.Outcome == "rejected"
+	return r.Failed != "" || r.Skipped != AlreadyThere && (r.Outcome == "partial" || r.Outcome == "rejected")
 }
 
 // Summary adds up a whole conversion.
 type Summary struct {
 	Inputs, Done, Skipped, Failed     int
+	Duplicates                        int // done, with rows that were there already
 	OK, Repaired, Partial, Rejected   int
 	Events, GPUEvents, Linked, InIter int64
 	Bytes, TextBytes                  int64
@@ -91,9 +97,11 @@ func (s *Summary) add(r *Report) {
 	case r.Failed != "":
 		s.Failed++
 		return
-	case r.Skipped != "":
+	case r.Skipped == AlreadyThere:
 		s.Skipped++
 		return
+	case r.Skipped != "":
+		s.Duplicates++
 	}
 	s.Done++
 	switch r.Outcome {

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"slices"
 	"sync"
 
 	"tracelake/kineto"
@@ -81,7 +82,10 @@ func (x *retainedTable) column(s *sink, c, rowGroup int, enc [][]*columnar.Colum
 	}
 	e, put := s.enc.get(x.t)
 	defer put()
-	g := gatherer{src: src, text: x.t.Columns[c].Type == schema.String, rows: x.rows}
+	g := gatherers.Get().(*gatherer)
+	defer gatherers.Put(g)
+	n := min(rowGroup, len(x.order))
+	*g = gatherer{src: src, text: x.t.Columns[c].Type == schema.String, rows: x.rows, vals: slices.Grow(g.vals[:0], n), at: slices.Grow(g.at[:0], n)}
 	for k := range enc {
 		from, to := k*rowGroup, min((k+1)*rowGroup, len(x.order))
 		v := g.vector(x.order[from:to])
@@ -93,6 +97,9 @@ func (x *retainedTable) column(s *sink, c, rowGroup int, enc [][]*columnar.Colum
 	}
 	return nil
 }
+
+// gatherers keeps the memory of gatherers.
+var gatherers = sync.Pool{New: func() any { return new(gatherer) }}
 
 // gatherer picks rows of a column in a given order.
 type gatherer struct {

@@ -64,12 +64,13 @@ func (r *Report) fill(m *model, l *link.Links, id string, rank rankInfo, outcome
 	r.Diags = diagnostics(d)
 }
 
-// writeTraces writes the row of a trace; m is nil for a rejected input.
-func (c *importer) writeTraces(s *sink, m *model, _ *link.Links, in Input, src lake.Source, r *Report, rank rankInfo) error {
+// writeTraces writes the row of a trace; m is nil for an input without rows.
+func (c *importer) writeTraces(s *sink, m *model, in Input, src lake.Source, r *Report, rank rankInfo, duplicateOf string) error {
 	b := newBuilder(&schema.TableTraces)
 	b.row()
 	b.text("outcome", r.Outcome)
 	b.optText("outcome_reason", r.Reason)
+	b.optText("duplicate_of", duplicateOf)
 	b.text("run", r.Run)
 	b.text("source", "kineto")
 	b.text("path", in.Path)
@@ -96,8 +97,7 @@ func (c *importer) writeTraces(s *sink, m *model, _ *link.Links, in Input, src l
 	b.int("repairs", r.Repairs)
 	b.text("importer_version", c.o.Writer)
 	b.int("schema_version", schema.Version)
-	n, cols := b.take()
-	return s.rowGroup(&schema.TableTraces, n, cols)
+	return s.built(b)
 }
 
 func (c *importer) traceColumns(b *builder, m *model, r *Report) {
@@ -181,6 +181,5 @@ func writeDiagnostics(s *sink, d *schema.Diagnostics) error {
 		b.int("count", x.Count)
 		b.text("message", x.Message)
 	}
-	n, cols := b.take()
-	return s.rowGroup(&schema.TableDiagnostics, n, cols)
+	return s.built(b)
 }

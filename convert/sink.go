@@ -73,10 +73,12 @@ func newSink(txn *lake.Txn, enc *encoders, gate chan struct{}, wanted func(strin
 	return s, nil
 }
 
-// rowGroup takes a row group. The vectors belong to the sink.
-func (s *sink) rowGroup(t *schema.Table, rows int, cols []schema.Vector) error {
+// rowGroup takes a row group, whose vectors belong to the sink until it calls
+// release.
+func (s *sink) rowGroup(t *schema.Table, rows int, cols []schema.Vector, release func()) error {
 	ts := s.tables[t.Name]
 	if ts == nil || rows == 0 {
+		release()
 		return nil
 	}
 	x := &encoding{done: make(chan struct{})}
@@ -88,8 +90,15 @@ func (s *sink) rowGroup(t *schema.Table, rows int, cols []schema.Vector) error {
 		enc, put := s.enc.get(t)
 		defer put()
 		x.chunk, x.err = enc.Encode(rows, cols)
+		release()
 	}()
 	return ts.drain(cap(s.gate))
+}
+
+// built takes the rows of a builder.
+func (s *sink) built(b *builder) error {
+	rows, cols := b.take()
+	return s.rowGroup(b.t, rows, cols, func() {})
 }
 
 // chunk appends a row group that is encoded already.

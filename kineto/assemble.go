@@ -1,6 +1,11 @@
 package kineto
 
-import "tracelake/schema"
+import (
+	"slices"
+	"sync"
+
+	"tracelake/schema"
+)
 
 // maxGroupText bounds the distinct strings of a row group, in bytes.
 const maxGroupText = 64 << 20
@@ -8,6 +13,7 @@ const maxGroupText = 64 << 20
 // assembler collects rows of a table that is written while the file is read,
 // until they fill a row group.
 type assembler struct {
+	tab   tableID
 	spec  *tableSpec
 	cols  []assembled
 	n     int32
@@ -24,7 +30,13 @@ type assembled struct {
 }
 
 func newAssembler(tab tableID) *assembler {
-	return &assembler{spec: &specs[tab], cols: make([]assembled, len(specs[tab].table.Columns))}
+	a := &assembler{tab: tab, spec: &specs[tab], cols: make([]assembled, len(specs[tab].table.Columns))}
+	if m, _ := memories[tab].Get().(*memory); m != nil {
+		for c := range a.cols {
+			a.cols[c].rows, a.cols[c].vals = m.rows[c][:0], m.vals[c][:0]
+		}
+	}
+	return a
 }
 
 // add appends the rows of a batch. base is the event index of its first
@@ -35,6 +47,8 @@ func (a *assembler) add(t *tableBatch, strs *interner, tab tableID, base, baseNS
 		if len(src.vals) == 0 {
 			continue
 		}
+		dst.rows = slices.Grow(dst.rows, len(src.vals))
+		dst.vals = slices.Grow(dst.vals, len(src.vals))
 		if c == colOf[tab].start || c == colOf[tab].end {
 			a.addTimes(dst, src, baseNS)
 			continue
@@ -94,9 +108,22 @@ func (a *assembler) addStrings(dst *assembled, src *column, strs *interner, gen 
 	}
 }
 
-// take returns the collected rows and starts a new row group.
-func (a *assembler) take() (rows int, cols []schema.Vector) {
+// memory is what the columns of a row group take. It goes round between
+// assemblers and the receivers of row groups.
+type memory struct {
+	rows [][]int32
+	vals [][]int64
+}
+
+// memories is per table: columns of one table fill alike.
+var memories [numTables]sync.Pool
+
+// take returns the collected rows and starts a new row group. done gives the
+// memory of the vectors back.
+func (a *assembler) take() (rows int, cols []schema.Vector, done func()) {
 	cols = make([]schema.Vector, len(a.cols))
+	used := &memory{rows: make([][]int32, len(a.cols)), vals: make([][]int64, len(a.cols))}
+	next, _ := memories[a.tab].Get().(*memory)
 	for c := range a.cols {
 		s := &a.cols[c]
 		v := &cols[c]
@@ -104,13 +131,15 @@ func (a *assembler) take() (rows int, cols []schema.Vector) {
 		if len(s.rows) == int(a.n) {
 			v.Rows = nil
 		}
-		s.rows = make([]int32, 0, cap(s.rows)*7/8)
-		s.vals = make([]int64, 0, cap(s.vals)*7/8)
-		s.list = nil
+		used.rows[c], used.vals[c] = s.rows, s.vals
+		s.rows, s.vals, s.list = nil, nil, nil
+		if next != nil {
+			s.rows, s.vals = next.rows[c][:0], next.vals[c][:0]
+		}
 		clear(s.dict)
 		clear(s.seen)
 	}
 	rows = int(a.n)
 	a.n, a.bytes = 0, 0
-	return rows, cols
+	return rows, cols, func() { memories[a.tab].Put(used) }
 }

@@ -1,6 +1,10 @@
 package kineto
 
-import "tracelake/schema"
+import (
+	"sync"
+
+	"tracelake/schema"
+)
 
 // column holds the values of one column in a batch: rows that have one, and
 // the value, a string as its number in the batch's interner.
@@ -10,8 +14,23 @@ type column struct {
 }
 
 func (c *column) put(row int32, v int64) {
-	c.rows = append(c.rows, row)
-	c.vals = append(c.vals, v)
+	if len(c.rows) == cap(c.rows) {
+		c.grow()
+	}
+	n := len(c.rows)
+	c.rows = c.rows[:n+1]
+	c.vals = c.vals[:n+1]
+	c.rows[n] = row
+	c.vals[n] = v
+}
+
+// grow makes room in both slices at once, so that put checks only one.
+func (c *column) grow() {
+	n := max(2048, 2*cap(c.rows))
+	c.rows = append(make([]int32, 0, n), c.rows...)
+	c.vals = append(make([]int64, 0, n), c.vals...)
+	c.rows = c.rows[:len(c.rows):n]
+	c.vals = c.vals[:len(c.vals):n]
 }
 
 // tableBatch holds the rows of one table.
@@ -73,6 +92,9 @@ func (t *timeStats) add(o *timeStats) {
 	t.fine = t.fine || o.fine
 	t.shortFraction += o.shortFraction
 }
+
+// batches keeps the memory of batches from file to file.
+var batches = sync.Pool{New: func() any { return newBatch() }}
 
 func newBatch() *batch {
 	b := &batch{strs: newInterner(), kinds: map[kindKey]int64{}, count: map[schema.Code]int64{}}

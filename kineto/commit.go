@@ -239,11 +239,12 @@ func (c *committer) commit(b *batch, off int64) error {
 }
 
 func (c *committer) flush(tab tableID) error {
-	rows, cols := c.tables[tab].take()
+	rows, cols, done := c.tables[tab].take()
 	if rows == 0 || c.p.o.RowGroups == nil {
+		done()
 		return nil
 	}
-	return c.p.o.RowGroups(specs[tab].table, rows, cols)
+	return c.p.o.RowGroups(specs[tab].table, rows, cols, done)
 }
 
 // finish checks how the text ends, pairs begin and end events and writes what

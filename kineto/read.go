@@ -22,8 +22,9 @@ type Options struct {
 	SkipTo    int   // event array that counts, from 0, where a trace has several
 
 	// RowGroups receives the rows of the tables that are written while the
-	// file is read. The vectors belong to the receiver. nil drops the rows.
-	RowGroups func(t *schema.Table, rows int, cols []schema.Vector) error
+	// file is read. The vectors belong to the receiver until it calls done. nil
+	// drops the rows.
+	RowGroups func(t *schema.Table, rows int, cols []schema.Vector, done func()) error
 	// Gate, where set, holds one token per goroutine that may decode at once,
 	// over all traces that are read with it.
 	Gate chan struct{}
@@ -87,7 +88,6 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Result, error) {
 	p.jobs = make(chan *job, o.Workers)
 	p.order = make(chan *job, o.Workers+1)
 	p.free = make(chan []byte, o.Workers+4)
-	p.batches = make(chan *batch, o.Workers+4)
 
 	var wg sync.WaitGroup
 	for range o.Workers {
@@ -137,16 +137,15 @@ type job struct {
 
 // pipeline connects reader, workers and committer.
 type pipeline struct {
-	o       Options
-	text    *textReader
-	digest  hash.Hash
-	total   int64
-	ctx     context.Context
-	jobs    chan *job // to the workers
-	order   chan *job // to the committer, in order
-	free    chan []byte
-	batches chan *batch
-	header  headerText
+	o      Options
+	text   *textReader
+	digest hash.Hash
+	total  int64
+	ctx    context.Context
+	jobs   chan *job // to the workers
+	order  chan *job // to the committer, in order
+	free   chan []byte
+	header headerText
 }
 
 func (p *pipeline) buffer(n int) []byte {
@@ -161,13 +160,9 @@ func (p *pipeline) buffer(n int) []byte {
 }
 
 func (p *pipeline) batch() *batch {
-	select {
-	case b := <-p.batches:
-		b.reset()
-		return b
-	default:
-		return newBatch()
-	}
+	b := batches.Get().(*batch)
+	b.reset()
+	return b
 }
 
 // recycle takes back what a job used.
@@ -179,10 +174,7 @@ func (p *pipeline) recycle(buf []byte, b *batch) {
 		}
 	}
 	if b != nil {
-		select {
-		case p.batches <- b:
-		default:
-		}
+		batches.Put(b)
 	}
 }
 

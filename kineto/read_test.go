@@ -24,7 +24,7 @@ func TestScratch(t *testing.T) {
 	again:
 		r, _ := os.Open(f)
 		rows := 0
-		o.RowGroups = func(t *schema.Table, n int, cols []schema.Vector) error { rows += n; return nil }
+		o.RowGroups = func(t *schema.Table, n int, cols []schema.Vector, done func()) error { rows += n; done(); return nil }
 		res, err := Read(context.Background(), r, o)
 		r.Close()
 		var re *RestartError

@@ -91,6 +91,8 @@ const (
 	MissingRanks    Code = "missing_ranks"
 	NoBase          Code = "no_base_time"
 
+	SameContent Code = "same_content"
+
 	NotATrace Code = "not_a_trace"
 )
 
@@ -140,6 +142,7 @@ var Codes = []CodeInfo{
 	{SameRank, Notice, "Two files of the run state the same rank.", "Give each job its own --run."},
 	{MissingRanks, Notice, "The run has fewer ranks than its world size.", "Convert the missing files."},
 	{NoBase, Notice, "The trace has no base time and its times are not absolute: it cannot be aligned with others.", "Nothing."},
+	{SameContent, Notice, "Another file of the dataset has the same content; its rows are not repeated.", "Nothing; traces.duplicate_of names it."},
 	{NotATrace, Error, "The input is not a trace that can be imported.", "See the message."},
 }
 

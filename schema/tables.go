@@ -81,6 +81,7 @@ var (
 		Columns: cols([]Column{
 			req("outcome", String, "", "ok: read in full; repaired: read in full after repairs of the text; partial: something is missing or was set aside; rejected: no rows"),
 			opt("outcome_reason", String, "", "first cause where the outcome is not ok"),
+			opt("duplicate_of", String, "", "trace_id of the trace with the same content that holds the rows; this one then has none"),
 			req("run", String, "", "run that the trace was filed under"),
 			req("source", String, "", "kind of input: kineto or nsys"),
 			req("path", String, "", "path as given"),

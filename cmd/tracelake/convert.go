@@ -175,7 +175,11 @@ func reportLine(r *convert.Report) string {
 		return fmt.Sprintf("failed    %s: %s", r.Path, r.Failed)
 	}
 	if r.Skipped != "" {
-		return fmt.Sprintf("skipped   %s: %s", r.Path, r.Skipped)
+		word := "skipped"
+		if r.Skipped != convert.AlreadyThere {
+			word = "duplicate"
+		}
+		return fmt.Sprintf("%-9s %s: %s", word, r.Path, r.Skipped)
 	}
 	if r.Outcome == "rejected" {
 		return fmt.Sprintf("rejected  %s: %s", r.Path, r.Reason)
