@@ -1,0 +1,100 @@
+package query
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"strings"
+)
+
+//go:embed sql/*.sql
+var files embed.FS
+
+// Analysis is a question with its answer in SQL.
+type Analysis struct {
+	Name    string // name of the file without its suffix
+	Title   string
+	Answers string // the question, in a sentence
+	Columns []ColumnDoc
+	SQL     string // the whole file
+}
+
+// ColumnDoc documents a column of the answer.
+type ColumnDoc struct {
+	Name string
+	Doc  string // meaning and unit
+}
+
+// Analyses returns the catalogue, ordered by name.
+func Analyses() []Analysis {
+	entries, err := files.ReadDir("sql")
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	var out []Analysis
+	for _, e := range entries {
+		text, err := files.ReadFile(path.Join("sql", e.Name()))
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		a, err := parseAnalysis(strings.TrimSuffix(e.Name(), ".sql"), string(text))
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// Lookup returns the analysis with the given name.
+func Lookup(name string) (Analysis, bool) {
+	for _, a := range Analyses() {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return Analysis{}, false
+}
+
+// parseAnalysis reads the header of a file. Indented lines go on with the text
+// above them:
+//
+//	-- title: Busiest kernels
+//	-- what it answers: Which kernels take most of the GPU time?
+//	--   Kernels without a duration are left out.
+//	-- columns and units:
+//	--   name      kernel
+//	--   total_ns  time on the GPU, ns
+//	--             and the next line of the same text
+func parseAnalysis(name, text string) (Analysis, error) {
+	a := Analysis{Name: name, SQL: text}
+	var at *string // where an indented line goes on; nil among the columns
+	for line := range strings.Lines(text) {
+		line, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "--")
+		if !ok {
+			break
+		}
+		trimmed := strings.TrimSpace(line)
+		key, value, _ := strings.Cut(trimmed, ":")
+		value = strings.TrimSpace(value)
+		switch {
+		case key == "title":
+			a.Title, at = value, &a.Title
+		case key == "what it answers":
+			a.Answers, at = value, &a.Answers
+		case key == "columns and units":
+			at = nil
+		case at != nil:
+			*at += " " + trimmed
+		case strings.HasPrefix(line, "      ") && len(a.Columns) > 0:
+			a.Columns[len(a.Columns)-1].Doc += " " + trimmed
+		default:
+			column, doc, _ := strings.Cut(trimmed, " ")
+			a.Columns = append(a.Columns, ColumnDoc{column, strings.TrimSpace(doc)})
+		}
+	}
+	if a.Title == "" || a.Answers == "" || len(a.Columns) == 0 {
+		return a, fmt.Errorf("query: analysis %s has no complete header", name)
+	}
+	return a, nil
+}

@@ -1,0 +1,183 @@
+//go:build cgo && !noduckdb
+
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/duckdb/duckdb-go/v2"
+
+	"tracelake/schema"
+	"tracelake/schema/lake"
+)
+
+// DB is a database over a dataset. It holds views and temporary data in
+// memory, serves one query at a time, and sees the traces that were committed
+// when it was opened.
+type DB struct {
+	connector *duckdb.Connector
+	conn      *duckdb.Conn
+	spill     string // directory for what does not fit into memory
+}
+
+// Open opens the lake in a directory. The engine can read the committed files
+// of the lake and nothing else: no other file, no network, no extension.
+func Open(ctx context.Context, root string, o Options) (*DB, error) {
+	l, err := lake.Open(root)
+	if err != nil {
+		return nil, err
+	}
+	files, mixed, err := parts(l)
+	if err != nil {
+		return nil, err
+	}
+	spill, err := os.MkdirTemp("", "tracelake-sql-")
+	if err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	db := &DB{spill: spill}
+	if err := db.open(ctx, files, mixed, o); err != nil {
+		return nil, errors.Join(fmt.Errorf("query: %w", err), db.Close())
+	}
+	return db, nil
+}
+
+func (db *DB) open(ctx context.Context, files map[string][]string, mixed bool, o Options) error {
+	var err error
+	if db.connector, err = duckdb.NewConnector("", nil); err != nil {
+		return err
+	}
+	conn, err := db.connector.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	db.conn = conn.(*duckdb.Conn)
+
+	var allowed []string
+	for _, t := range schema.Tables {
+		list := files[t.Name]
+		for i, f := range list {
+			if list[i], err = filepath.Abs(f); err != nil {
+				return err
+			}
+			allowed = append(allowed, quote(list[i]))
+		}
+	}
+	setup := []string{
+		"SET autoinstall_known_extensions = false",
+		"SET autoload_known_extensions = false",
+		"SET allow_community_extensions = false",
+		"SET allow_persistent_secrets = false",
+		"SET temp_directory = " + quote(db.spill),
+		"SET allowed_paths = [" + strings.Join(allowed, ", ") + "]",
+	}
+	if o.Memory != "" {
+		setup = append(setup, "SET memory_limit = "+quote(o.Memory))
+	}
+	if o.Threads > 0 {
+		setup = append(setup, fmt.Sprintf("SET threads = %d", o.Threads))
+	}
+	setup = append(setup, "SET enable_external_access = false", "SET lock_configuration = true")
+	setup = append(setup, emptyViews())
+	for _, t := range schema.Tables {
+		if len(files[t.Name]) > 0 {
+			setup = append(setup, viewSQL(t, files[t.Name], mixed))
+		}
+	}
+	for _, s := range setup {
+		if _, err := db.conn.ExecContext(ctx, s, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close closes the database and removes what it spilled.
+func (db *DB) Close() error {
+	var errs []error
+	if db.conn != nil {
+		errs = append(errs, db.conn.Close())
+	}
+	if db.connector != nil {
+		errs = append(errs, db.connector.Close())
+	}
+	return errors.Join(append(errs, os.RemoveAll(db.spill))...)
+}
+
+// Query runs a script and returns the rows of its last statement. Statements
+// that could write a file are refused with ErrForbidden.
+func (db *DB) Query(ctx context.Context, script string) (Rows, error) {
+	statements := split(script)
+	if len(statements) == 0 {
+		return nil, ErrEmpty
+	}
+	for i, text := range statements {
+		r, err := db.run(ctx, text)
+		if err != nil {
+			return nil, err
+		}
+		if i == len(statements)-1 {
+			return r, nil
+		}
+		if err := r.Close(); err != nil {
+			return nil, err
+		}
+	}
+	panic("BUG: a script without a last statement")
+}
+
+func (db *DB) run(ctx context.Context, text string) (*rows, error) {
+	prepared, err := db.conn.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	stmt := prepared.(*duckdb.Stmt)
+	if err := permit(stmt, text); err != nil {
+		return nil, errors.Join(err, stmt.Close())
+	}
+	r, err := stmt.QueryContext(ctx, nil)
+	if err != nil {
+		return nil, errors.Join(err, stmt.Close())
+	}
+	return newRows(r, stmt), nil
+}
+
+// forbidden wraps ErrForbidden with the kind of the statement.
+func forbidden(kind string) error {
+	return fmt.Errorf("%s: %w", kind, ErrForbidden)
+}
+
+// writes finds statements that EXPLAIN ANALYZE would carry out.
+var writes = regexp.MustCompile(`(?i)\b(copy|export|attach)\b`)
+
+// permit refuses statements that have an effect outside the memory of this
+// process. The list of allowed paths is the wall; this is the sign on it that
+// also keeps the committed files from being written.
+func permit(stmt *duckdb.Stmt, text string) error {
+	kind, err := stmt.StatementType()
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case duckdb.STATEMENT_TYPE_EXPLAIN:
+		if writes.MatchString(text) {
+			return forbidden("EXPLAIN of a statement that writes")
+		}
+	case duckdb.STATEMENT_TYPE_COPY, duckdb.STATEMENT_TYPE_EXPORT:
+		return forbidden("COPY and EXPORT")
+	case duckdb.STATEMENT_TYPE_ATTACH, duckdb.STATEMENT_TYPE_DETACH:
+		return forbidden("ATTACH and DETACH")
+	case duckdb.STATEMENT_TYPE_LOAD, duckdb.STATEMENT_TYPE_EXTENSION:
+		return forbidden("INSTALL and LOAD")
+	case duckdb.STATEMENT_TYPE_PREPARE, duckdb.STATEMENT_TYPE_EXECUTE, duckdb.STATEMENT_TYPE_CALL,
+		duckdb.STATEMENT_TYPE_LOGICAL_PLAN:
+		return forbidden("PREPARE, EXECUTE and CALL")
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+//go:build noduckdb || !cgo
+
+package query
+
+import "context"
+
+// DB is a database over a dataset.
+type DB struct{}
+
+// Open fails with ErrNoDuckDB.
+func Open(context.Context, string, Options) (*DB, error) { return nil, ErrNoDuckDB }
+
+// Query fails with ErrNoDuckDB.
+func (*DB) Query(context.Context, string) (Rows, error) { return nil, ErrNoDuckDB }
+
+// Close does nothing.
+func (*DB) Close() error { return nil }

@@ -1,0 +1,306 @@
+//go:build cgo && !noduckdb
+
+package query
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tracelake/schema"
+	"tracelake/schema/columnar"
+	"tracelake/schema/lake"
+)
+
+// row is a row of a test table: values by column, int64, float64, bool or
+// string. Columns that it does not name are null, or a zero where the table
+// wants a value.
+type row map[string]any
+
+// vectors turns rows into columns.
+func vectors(t testing.TB, table *schema.Table, rows []row) []schema.Vector {
+	t.Helper()
+	out := make([]schema.Vector, len(table.Columns))
+	for i, c := range table.Columns {
+		v := &out[i]
+		for r, row := range rows {
+			x, ok := row[c.Name]
+			if !ok && c.Nullable {
+				continue
+			}
+			v.Rows = append(v.Rows, int32(r))
+			switch {
+			case c.Type == schema.String:
+				text, _ := x.(string)
+				v.Dict = append(v.Dict, text)
+				v.Vals = append(v.Vals, int64(len(v.Dict)-1))
+			case ok:
+				v.Vals = append(v.Vals, x.(int64))
+			default:
+				v.Vals = append(v.Vals, 0)
+			}
+		}
+		if len(v.Rows) == len(rows) {
+			v.Rows = nil
+		}
+	}
+	return out
+}
+
+// add commits a trace with the given tables.
+func add(t testing.TB, l *lake.Lake, content string, rank *int64, tables map[string][]row) string {
+	t.Helper()
+	sha := fmt.Sprintf("%064x", len(content)*7919+int(content[0]))
+	id, err := lake.TraceID(fmt.Sprintf("%016x", len(content)*7919+int(content[0])) + sha[16:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	txn, err := l.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer txn.Abort()
+	for name, rows := range tables {
+		table := schema.TableByName(name)
+		f, err := txn.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := columnar.CreateParquet(f, table, columnar.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Append(len(rows), vectors(t, table, rows)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Close(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = txn.Commit(lake.Record{
+		TraceID: id, ContentSHA256: sha, Run: "job", Rank: rank, Outcome: lake.OutcomeOK,
+		Source: lake.Source{Path: "/" + content},
+	}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func kernel(index int64, name string, start, dur int64, more row) row {
+	r := row{
+		"event_index": index, "kind": "gpu_kernel", "name": name, "start_ns": start, "dur_ns": dur,
+		"end_ns": start + dur, "device": int64(0), "link_status": "linked",
+	}
+	for k, v := range more {
+		r[k] = v
+	}
+	return r
+}
+
+// sample makes a lake of two traces, one of them without a rank and without
+// GPU work.
+func sample(t testing.TB) (root, id string) {
+	t.Helper()
+	root = filepath.Join(t.TempDir(), "it's a lake")
+	l, err := lake.Create(root, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id = add(t, l, "gpu", new(int64(3)), map[string][]row{
+		"traces": {{"outcome": "ok", "run": "job", "rank": int64(3), "path": "/gpu"}},
+		"gpu_events": {
+			kernel(1, "gemm", 100, 60, nil),
+			kernel(2, "gemm", 200, 20, row{"unresolved_reason": "launch_outside_iteration_range"}),
+			kernel(3, "copy \x1b[31mred", 230, 20, row{"link_status": "unlinked", "unresolved_reason": "no_launch_record"}),
+			kernel(4, "gemm", 0, 1<<60, row{"time_flag": "zero_time"}),
+		},
+		"devices": {{
+			"ordinal": int64(0), "gpu_events": int64(4), "excluded_events": int64(1), "busy_ns": int64(100),
+			"summed_ns": int64(100), "first_ns": int64(100), "last_ns": int64(250),
+		}},
+	})
+	add(t, l, "cpu trace", nil, map[string][]row{"traces": {{"outcome": "ok", "run": "job", "path": "/cpu"}}})
+	return root, id
+}
+
+func open(t testing.TB, root string) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), root, Options{Memory: "256MiB", Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// ask returns the result of a query in CSV.
+func ask(t testing.TB, db *DB, sql string) string {
+	t.Helper()
+	r, err := db.Query(t.Context(), sql)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	var out bytes.Buffer
+	if err := Print(&out, CSV, r); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestAnalyses(t *testing.T) {
+	root, id := sample(t)
+	db := open(t, root)
+	for name, want := range map[string]string{
+		"kernels": "name,kernels,total_ns,total_ms,mean_us,share_pct\n" +
+			"gemm,2,80,0,0.04,80\n" +
+			"copy \x1b[31mred,1,20,0,0.02,20\n",
+		"devices": "run,rank,trace_id,device,gpu,gpu_events,excluded,busy_ns,window_ns,busy_pct,overlap\n" +
+			"job,3," + id + ",0,,4,1,100,150,66.67,1\n",
+		"unlinked": "run,rank,trace_id,kind,link_status,unresolved_reason,gpu_events,total_ms,share_pct\n" +
+			"job,3," + id + ",gpu_kernel,linked,launch_outside_iteration_range,1,0,20\n" +
+			"job,3," + id + ",gpu_kernel,unlinked,no_launch_record,1,0,20\n",
+	} {
+		a, ok := Lookup(name)
+		if !ok {
+			t.Fatalf("no analysis %s", name)
+		}
+		if got := ask(t, db, a.SQL); got != want {
+			t.Errorf("%s:\n%swant\n%s", name, got, want)
+		}
+	}
+}
+
+// TestCatalogue runs every analysis over a dataset without any table, and
+// compares the columns with the header of the file.
+func TestCatalogue(t *testing.T) {
+	l, err := lake.Create(t.TempDir(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, l.Root())
+	for _, a := range Analyses() {
+		r, err := db.Query(t.Context(), a.SQL)
+		if err != nil {
+			t.Errorf("%s: %v", a.Name, err)
+			continue
+		}
+		var want, got []string
+		for _, c := range a.Columns {
+			want = append(want, c.Name)
+			if c.Doc == "" {
+				t.Errorf("%s: column %s has no text", a.Name, c.Name)
+			}
+		}
+		for _, c := range r.Columns() {
+			got = append(got, c.Name)
+		}
+		if strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Errorf("%s: columns %v, documented %v", a.Name, got, want)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestViews(t *testing.T) {
+	root, id := sample(t)
+	// What a killed writer left is not data.
+	stray := filepath.Join(root, "gpu_events", "run=job", "rank=3", "part-000000000000.parquet")
+	if err := os.WriteFile(stray, []byte("half"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, root)
+	for sql, want := range map[string]string{
+		"SELECT count(*) AS n FROM gpu_events":                             "n\n4\n",
+		"SELECT run, rank, trace_id FROM gpu_events WHERE event_index = 1": "run,rank,trace_id\njob,3," + id + "\n",
+		"SELECT path, rank FROM traces ORDER BY path":                      "path,rank\n/cpu,\n/gpu,3\n",
+		"SELECT count(*) AS n, any_value(rank) AS r FROM counters":         "n,r\n0,\n",
+		"SET VARIABLE x = 41; SELECT getvariable('x') + 1 AS x; -- done":   "x\n42\n",
+		"CREATE TEMP TABLE t AS SELECT 1 AS a; PIVOT t ON a USING sum(a)":  "1\n1\n",
+		"SELECT ';' AS \"a;b\", $$;$$ AS c":                                "a;b,c\n;,;\n",
+	} {
+		if got := ask(t, db, sql); got != want {
+			t.Errorf("%s: %q, want %q", sql, got, want)
+		}
+	}
+}
+
+func TestLockdown(t *testing.T) {
+	root, _ := sample(t)
+	db := open(t, root)
+	target := filepath.Join(root, "traces", "new.parquet")
+	outside := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(outside, []byte("a\n1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{
+		"COPY (SELECT 1) TO " + quote(target),
+		"EXPLAIN ANALYZE COPY (SELECT 1) TO " + quote(target),
+		"SELECT 1; COPY (SELECT 1) TO " + quote(outside) + "; SELECT 2",
+		"PREPARE p AS COPY (SELECT 1) TO " + quote(target),
+		"EXPORT DATABASE " + quote(root+"/traces/e"),
+		"ATTACH " + quote(target),
+		"INSTALL httpfs",
+		"LOAD httpfs",
+		"SELECT * FROM read_csv(" + quote(outside) + ")",
+		"SELECT * FROM read_text(" + quote(outside) + ")",
+		"SELECT * FROM " + quote(outside),
+		"SELECT * FROM glob('/*')",
+		"SELECT * FROM 'http://127.0.0.1:9/x.parquet'",
+		"SET enable_external_access = true",
+		"SET allowed_paths = ['/']",
+		"PRAGMA profile_output=" + quote(target),
+		"CREATE SECRET s (TYPE s3)",
+	} {
+		r, err := db.Query(t.Context(), sql)
+		if err == nil {
+			err = Print(io.Discard, JSON, r)
+		}
+		if err == nil {
+			t.Errorf("%s works", sql)
+		}
+	}
+	for _, path := range []string{target, root + "/traces/e"} {
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s was written", path)
+		}
+	}
+	// After all that the connection still answers.
+	if got := ask(t, db, "SELECT count(*) AS n FROM traces"); got != "n\n2\n" {
+		t.Errorf("answer %q", got)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	if _, err := Open(t.Context(), t.TempDir(), Options{}); !errors.Is(err, lake.ErrNotLake) {
+		t.Errorf("an empty directory: %v", err)
+	}
+	root, _ := sample(t)
+	if _, err := Open(t.Context(), root, Options{Memory: "lots"}); err == nil {
+		t.Error("a limit that is no size is taken")
+	}
+	db := open(t, root)
+	if _, err := db.Query(t.Context(), " -- nothing\n;"); !errors.Is(err, ErrEmpty) {
+		t.Errorf("an empty script: %v", err)
+	}
+	if _, err := db.Query(t.Context(), "SELECT nonsense FROM traces"); err == nil || !strings.Contains(err.Error(), "nonsense") {
+		t.Errorf("a wrong column: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := db.Query(ctx, "SELECT count(*) FROM range(1000000000000)"); err == nil {
+		t.Error("a cancelled query works")
+	}
+}

@@ -1,0 +1,66 @@
+//go:build cgo && !noduckdb
+
+package query
+
+import (
+	"fmt"
+	"strings"
+
+	"tracelake/schema"
+	"tracelake/schema/lake"
+)
+
+// emptyViews gives every table a view without rows, so that every query works
+// on every dataset.
+func emptyViews() string {
+	var names []string
+	for _, t := range schema.Tables {
+		names = append(names, t.Name)
+	}
+	return schema.ViewsSQL("", names...)
+}
+
+// viewSQL declares the view of one table over the given files. Unlike the
+// views of schema.ViewsSQL it shows what is committed, whatever a killed
+// writer left.
+func viewSQL(t *schema.Table, files []string, mixedVersions bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "CREATE OR REPLACE VIEW %s AS SELECT * FROM read_parquet([", t.Name)
+	for i, f := range files {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(quote(f))
+	}
+	if lake.Partitioned(t) {
+		b.WriteString("], hive_partitioning = true, hive_types = {'run': VARCHAR, 'rank': BIGINT}")
+	} else {
+		b.WriteString("], hive_partitioning = false")
+	}
+	if mixedVersions {
+		// Reads every footer first, so only where files can differ.
+		b.WriteString(", union_by_name = true")
+	}
+	b.WriteString(")")
+	return b.String()
+}
+
+// quote makes a SQL text.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// parts returns the committed files of every table, and whether they were
+// written with different schema versions.
+func parts(l *lake.Lake) (files map[string][]string, mixed bool, err error) {
+	commits, err := l.Commits()
+	if err != nil {
+		return nil, false, err
+	}
+	files = map[string][]string{}
+	for _, c := range commits {
+		mixed = mixed || c.SchemaVersion != schema.Version
+		for _, f := range c.Files {
+			files[f.Table] = append(files[f.Table], l.Abs(f.Path))
+		}
+	}
+	return files, mixed, nil
+}
