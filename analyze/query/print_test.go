@@ -85,6 +85,17 @@ func TestPrintTable(t *testing.T) {
 	}
 }
 
+func TestPrintPlan(t *testing.T) {
+	var out bytes.Buffer
+	r := &fixed{cols: []Column{{"explain_key", "VARCHAR"}, {"explain_value", "VARCHAR"}}, values: [][]any{{"plan", "+-+\n|x|"}}}
+	if err := Print(&out, Table, r); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "+-+\n|x|\n" {
+		t.Errorf("%q", out.String())
+	}
+}
+
 func TestPrintEmptyField(t *testing.T) {
 	var out bytes.Buffer
 	r := &fixed{cols: []Column{{"a", "VARCHAR"}}, values: [][]any{{nil}, {"b"}, {""}}}

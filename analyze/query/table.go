@@ -14,6 +14,9 @@ const maxCell = 80
 // printTable writes columns padded to their widest cell, numbers to the right.
 func printTable(w io.Writer, r Rows) error {
 	cols := r.Columns()
+	if n := len(cols); n > 0 && cols[n-1].Name == "explain_value" {
+		return printPlan(w, r)
+	}
 	width := make([]int, len(cols))
 	right := make([]bool, len(cols))
 	for i, c := range cols {
@@ -51,6 +54,14 @@ func printTable(w io.Writer, r Rows) error {
 	}
 	_, err = fmt.Fprintf(w, "(%d %s)\n", len(cells), noun)
 	return err
+}
+
+// printPlan writes the plans that EXPLAIN returns, which are drawings.
+func printPlan(w io.Writer, r Rows) error {
+	return each(r, func(values []any) error {
+		_, err := fmt.Fprintln(w, cell(text(values[len(values)-1]), true))
+		return err
+	})
 }
 
 func aligned(line []string, width []int, right []bool) string {
