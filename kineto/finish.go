@@ -158,6 +158,9 @@ func (d *decoder) finishDuration(cat uint32) {
 	flag := ""
 	start, dur := d.val[slotTS], d.val[slotDur]
 	hasDur := d.set.has(slotDur)
+	if !hasDur {
+		dur = 0
+	}
 	if d.set.has(slotTS) {
 		t.cols[colOf[tab].start].put(row, start)
 		d.out.times.see(start, max(dur, 0), hasDur)

@@ -53,16 +53,15 @@ type headerText struct {
 	events int // event arrays seen
 }
 
-func (h *headerText) put(key, val []byte, offset int64) {
-	k, _ := unescape(nil, key)
+func (h *headerText) put(key string, val []byte, offset int64) {
 	v, f := appendCompact(nil, val)
 	if f&^flawControl != 0 {
-		h.note(schema.BrokenHeader, offset, "value of "+quoteShort(k)+" is not JSON and was mended")
+		h.note(schema.BrokenHeader, offset, "value of "+quoteShort([]byte(key))+" is not JSON and was mended")
 	}
-	if _, ok := h.raw[string(k)]; !ok {
-		h.order = append(h.order, string(k))
+	if _, ok := h.raw[key]; !ok {
+		h.order = append(h.order, key)
 	}
-	h.raw[string(k)] = v
+	h.raw[key] = v
 }
 
 func (h *headerText) note(code schema.Code, offset int64, message string) {
@@ -91,6 +90,9 @@ func (h *headerText) start(b []byte, final bool, skip int) (int, error) {
 		return i + 1, nil
 	case '{':
 	default:
+		if end-i < 512 && !final {
+			return short, nil // more text tells better what it is
+		}
 		return 0, notJSON(b[i:end], int64(i))
 	}
 	return h.members(b, i+1, end, 0, final, skip)
@@ -114,11 +116,14 @@ func (h *headerText) members(b []byte, i, end int, base int64, final bool, skip 
 		if b[i] != '"' {
 			return h.lost(b, i, end, base, final)
 		}
-		q, _ := stringEnd(b, i+1, end)
+		q, escaped := stringEnd(b, i+1, end)
 		if q < 0 {
 			return h.cut(final, base+int64(end))
 		}
 		key := b[i+1 : q]
+		if escaped {
+			key, _ = unescape(nil, key)
+		}
 		s := i
 		i = skipSpace(b, q+1, end)
 		if i < end && b[i] != ':' {
@@ -152,7 +157,7 @@ func (h *headerText) members(b []byte, i, end int, base int64, final bool, skip 
 			return h.lost(b, s, end, base, final)
 		}
 		if string(key) != eventsKey {
-			h.put(key, b[i:e], base+int64(i))
+			h.put(string(key), b[i:e], base+int64(i))
 		}
 		i = e
 	}
@@ -213,7 +218,7 @@ func (h *headerText) lost(b []byte, i, end int, base int64, final bool) (int, er
 		q, _ := stringEnd(b, i+1, end)
 		v := skipSpace(b, skipSpace(b, q+1, end)+1, end)
 		if e := skipValue(b, v, end); e > 0 && string(b[i+1:q]) != eventsKey {
-			h.put(b[i+1:q], b[v:e], base+int64(v))
+			h.put(string(toValid(b[i+1:q])), b[v:e], base+int64(v))
 			i = e - 1
 		}
 	}

@@ -246,7 +246,7 @@ func (p *pipeline) readChunks() error {
 		}
 	}
 	if p.header.events <= p.o.SkipTo || p.header.events == 0 {
-		return p.noEvents(head[:n], start)
+		return p.noEvents(head, start, eof)
 	}
 	j := &job{buf: head[:n+pad], n: n, start: start}
 	off := int64(n)
@@ -287,10 +287,17 @@ func (p *pipeline) send(j *job) error {
 	return nil
 }
 
-// noEvents explains a JSON object that has no event array.
-func (p *pipeline) noEvents(b []byte, end int) error {
-	rest := skipSpace(append(b, make([]byte, pad)...), end, len(b))
-	if rest < len(b) && (b[rest] == '{' || b[rest] == '[') {
+// noEvents explains a JSON object that has no event array and ends at end.
+func (p *pipeline) noEvents(b []byte, end int, eof bool) error {
+	rest := skipSpace(b, end, len(b)-pad)
+	for rest == len(b)-pad && !eof && len(b) < maxHeaderBytes { // what follows tells what it is
+		var err error
+		if b, eof, err = p.fillSlowly(b, len(b)-pad, 4096); err != nil {
+			return err
+		}
+		rest = skipSpace(b, rest, len(b)-pad)
+	}
+	if rest < len(b)-pad && (b[rest] == '{' || b[rest] == '[') {
 		return rejectAt(int64(rest), "several JSON documents in one file and no trace: one event per line is not a trace")
 	}
 	if len(p.header.order) == 0 {

@@ -13,10 +13,7 @@ func (d *decoder) repair(at int) (next int, st status) {
 	start := d.start
 	d.clear()
 	closed, next, found := boundary(d.b, start, d.end, d.final)
-	if !found {
-		if !d.final {
-			return start, shortText // the end of the event is not in sight yet
-		}
+	if !found { // not in sight yet, or cut off
 		return start, shortText
 	}
 	if !d.mending && closed+1-start <= maxRepairBytes {
@@ -31,7 +28,7 @@ func (d *decoder) repair(at int) (next int, st status) {
 			return next, stopped
 		}
 	}
-	d.lose(start, at)
+	d.lose(start, at, closed+1)
 	return next, stopped
 }
 
@@ -39,16 +36,20 @@ func (d *decoder) repair(at int) (next int, st status) {
 func (d *decoder) setAside(i int) (next int, st status) {
 	d.start = i
 	d.clear()
-	_, next, found := boundary(d.b, i, d.end, d.final)
+	closed, next, found := boundary(d.b, i, d.end, d.final)
 	if !found {
 		return i, shortText
 	}
-	d.lose(i, i)
+	d.lose(i, i, closed+1)
 	return next, stopped
 }
 
-func (d *decoder) lose(start, at int) {
-	w := d.b[at:min(at+24, d.end)]
+// lose counts the event in b[start:end], which is broken at position at.
+func (d *decoder) lose(start, at, end int) {
+	if at >= end {
+		at = start // broken by what follows it
+	}
+	w := d.b[at:min(at+24, end)] // no further: what follows may not be at hand
 	d.out.add(schema.BrokenEvent, start, "event set aside: not JSON near "+quoteShort(w))
 	d.out.members++
 }
