@@ -22,7 +22,7 @@ GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.
 ## demo: convert the traces of testdata/demo and answer three questions about them
 demo: build
 	rm -rf $(DEMO_LAKE)
-	bin/tracelake convert testdata/demo -o $(DEMO_LAKE) --run demo
+	bin/tracelake convert testdata/demo -o $(DEMO_LAKE)
 	for question in kernels devices unlinked; do \
 	  echo; echo "== $$question"; \
 	  bin/tracelake sql $(DEMO_LAKE) -f analyze/query/sql/$$question.sql; \
