@@ -203,4 +203,19 @@ type Trace struct {
 
 	Notes       []string
 	NotImported map[string]int64
+
+	// The two maps below are filled only in the compatibility mode and nil
+	// otherwise. Odd holds header values of a type that the fields above cannot
+	// hold, by key: host, trace_id, rank, world_size, engine_version. Big holds
+	// the decimal text of IDs beyond int64, by the value that stands for them
+	// in the columns.
+	Odd map[string]OddHeader
+	Big map[int64]string
+}
+
+// OddHeader is a header value that is not of the type it should be.
+type OddHeader struct {
+	JSON  string // as recorded
+	Text  string // the text that the reference makes of it
+	Truth bool   // whether the reference takes it for a value at all
 }

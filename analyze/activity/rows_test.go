@@ -1,0 +1,256 @@
+package activity_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"tracelake/analyze/activity"
+	"tracelake/analyze/link"
+	"tracelake/schema"
+)
+
+// The tests of this file's neighbours compare rows: JSON objects whose rec says
+// what they are, in the form in which the reference's answers are kept.
+
+type row = map[string]any
+
+// decodeRow keeps integers exact.
+func decodeRow(t testing.TB, line []byte) row {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	var r row
+	if err := d.Decode(&r); err != nil {
+		t.Fatalf("%v in %.200s", err, line)
+	}
+	return r
+}
+
+// same compares decoded JSON. Integers compare as texts, so exactly; a number
+// with a fraction or exponent on either side compares as float64.
+func same(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for k := range a {
+			if v, ok := b[k]; !ok || !same(a[k], v) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !same(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	case json.Number:
+		b, ok := b.(json.Number)
+		if !ok || a == b {
+			return ok
+		}
+		if !strings.ContainsAny(string(a+b), ".eE") {
+			return false
+		}
+		x, _ := a.Float64()
+		y, _ := b.Float64()
+		return x == y
+	}
+	return a == b
+}
+
+// rows returns our answer for a loaded trace in the form of the reference's.
+func rows(t testing.TB, trace *schema.Trace, path, detail string) ([]row, error) {
+	t.Helper()
+	result, err := activity.Capture(trace, path, activity.Options{
+		RunID: "run-1", SessionID: "session-1", Detail: detail, Compat: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := []row{headerRow(trace)}
+	for i := range trace.GPU.Len() {
+		out = append(out, eventRow(trace, result.Links, i))
+	}
+	out = append(out, launchRows(trace)...)
+	for _, s := range trace.Spans {
+		out = append(out, row{
+			"rec": "span", "pid": num(trace, s.PID), "tid": num(trace, s.TID), "start_us": float(s.Start), "end_us": float(s.End),
+			"iteration_ref": refRow(&s.Ref),
+		})
+	}
+	out = append(out, jsonRow(t, "capabilities", result.Capabilities), jsonRow(t, "summary", &result.Summary))
+	var lines bytes.Buffer
+	if err := result.WriteJSONLines(&lines); err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(lines.Bytes()) {
+		r := decodeRow(t, line)
+		r["rec"] = "activity_ref"
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func jsonRow(t testing.TB, rec string, v any) row {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := decodeRow(t, text)
+	r["rec"] = rec
+	return r
+}
+
+func num(t *schema.Trace, v int64) any {
+	if v == schema.Null {
+		return nil
+	}
+	if s, ok := t.Big[v]; ok {
+		return json.Number(s)
+	}
+	return json.Number(strconv.FormatInt(v, 10))
+}
+
+func opt(t *schema.Trace, v schema.Opt[int64]) any {
+	if !v.OK {
+		return nil
+	}
+	return num(t, v.V)
+}
+
+func float(tick int64) any { return floatUS(schema.TickFloat(tick)) }
+
+func floatUS(f float64) any {
+	if math.IsInf(f, 0) {
+		return fmt.Sprint(f)
+	}
+	return json.Number(strconv.FormatFloat(f, 'e', -1, 64))
+}
+
+func refRow(ref *schema.EntityRef) any {
+	if ref == nil {
+		return nil
+	}
+	return row{"producer_id": text(ref.Producer), "id": text(ref.ID)}
+}
+
+// text is what the decoder of the answers makes of a surrogate.
+func text(s string) any { return strings.ReplaceAll(toReplacement(s), "\xff", "\ufffd") }
+
+func toReplacement(s string) string {
+	out := []byte(s)
+	for i := 0; i+2 < len(out); i++ {
+		if out[i] == 0xed && out[i+1] >= 0xa0 {
+			out = append(append(out[:i:i], 0xff), out[i+3:]...)
+		}
+	}
+	return string(out)
+}
+
+func optText(v schema.Opt[string]) any {
+	if !v.OK {
+		return nil
+	}
+	return text(v.V)
+}
+
+func headerRow(t *schema.Trace) row {
+	names := row{}
+	for id, name := range t.DeviceNames {
+		names[fmt.Sprint(num(t, id))] = text(name)
+	}
+	r := row{
+		"rec": "header", "source": t.Source, "base_ns": num(t, t.BaseNS), "host": optText(t.Host), "trace_id": optText(t.TraceID),
+		"rank": opt(t, t.Rank), "world_size": opt(t, t.WorldSize), "engine_version": optText(t.EngineVersion),
+		"cupti_version": optText(t.CUPTIVersion), "device_names": names,
+	}
+	for key, odd := range t.Odd {
+		d := json.NewDecoder(strings.NewReader(odd.JSON))
+		d.UseNumber()
+		var v any
+		if d.Decode(&v) == nil {
+			r[key] = v
+		}
+	}
+	return r
+}
+
+func eventRow(t *schema.Trace, links *link.Links, i int) row {
+	e, l := t.GPU.At(i), links.At(t, i)
+	var reason, launch any
+	if l.Reason != "" {
+		reason = l.Reason
+	}
+	if l.Launch != nil {
+		launch = row{
+			"pid": num(t, l.Launch.PID), "tid": num(t, l.Launch.TID), "ts_us": floatUS(l.Launch.TSUS), "name": text(l.Launch.Name),
+		}
+	}
+	return row{
+		"rec": "gpu_event", "index": num(t, int64(i)), "start_ns": num(t, e.StartNS), "end_ns": num(t, e.EndNS),
+		"kind": e.Kind.String(), "name": text(e.Name), "device": opt(t, e.Device), "stream": opt(t, e.Stream),
+		"correlation": opt(t, e.Correlation), "graph_id": opt(t, e.GraphID), "graph_node_id": opt(t, e.GraphNodeID),
+		"pid": opt(t, e.PID), "device_uuid": optText(e.DeviceUUID), "device_name": optText(e.DeviceName),
+		"link": row{"iteration_ref": refRow(l.IterationRef), "reason": reason, "launch": launch},
+	}
+}
+
+// launchRows keeps the place of the first call of a key and the values of the
+// last, as the reference's table does.
+func launchRows(t *schema.Trace) (out []row) {
+	at := map[[2]int64]int{}
+	for i := range t.Launches.Len() {
+		key := [2]int64{t.Launches.KeyPID[i], t.Launches.Correlation[i]}
+		c := t.Launches.At(i)
+		r := row{
+			"rec": "launch", "key_pid": num(t, key[0]), "correlation": num(t, key[1]),
+			"pid": num(t, c.PID), "tid": num(t, c.TID), "ts_us": floatUS(c.TSUS), "name": text(c.Name),
+		}
+		if p, ok := at[key]; ok {
+			out[p] = r
+			continue
+		}
+		at[key] = len(out)
+		out = append(out, r)
+	}
+	return out
+}
+
+// compareRows reports the first differences between two answers.
+func compareRows(t testing.TB, got, want []row) {
+	t.Helper()
+	shown := 0
+	for i := range max(len(got), len(want)) {
+		var g, w any
+		if i < len(got) {
+			g = map[string]any(got[i])
+		}
+		if i < len(want) {
+			w = map[string]any(want[i])
+		}
+		if same(g, w) {
+			continue
+		}
+		a, _ := json.Marshal(g)
+		b, _ := json.Marshal(w)
+		t.Errorf("row %d:\n got %s\nwant %s", i, a, b)
+		if shown++; shown == 3 {
+			return
+		}
+	}
+}
