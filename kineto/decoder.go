@@ -218,7 +218,9 @@ func (d *decoder) events(i, stop int) (next int, st status) {
 			}
 			key = int(t.key)
 			inArgs = d.isArg(key)
-			i += int(t.n)
+			if i += int(t.n); b[i] <= ' ' { // learned where no space stood
+				i = skipSpace(b, i, end)
+			}
 		} else {
 			s := i
 			g = step{}

@@ -3,4 +3,4 @@ package main
 import "github.com/spf13/cobra"
 
 // moreCommands are the commands besides convert, inspect and version.
-func moreCommands() []*cobra.Command { return []*cobra.Command{newActivitiesCommand()} }
+func moreCommands() []*cobra.Command { return []*cobra.Command{newActivitiesCommand(), newSQLCommand()} }
