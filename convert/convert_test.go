@@ -1,0 +1,199 @@
+package convert
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	demo    = "../testdata/demo"
+	visible = "../testdata/visible"
+)
+
+// mustRun converts inputs and returns the reports by base name.
+func mustRun(t *testing.T, o Options, inputs ...string) (map[string]Report, Summary) {
+	t.Helper()
+	o.Writer = "tracelake test"
+	found, err := Discover(inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports := map[string]Report{}
+	sum, err := Run(context.Background(), found, o, func(r Report) { reports[filepath.Base(r.Path)] = r })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reports, sum
+}
+
+// parts returns the digests of the files of a dataset below its tables.
+func parts(t *testing.T, lake string, tables ...string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(lake, func(p string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(p, ".parquet") {
+			return err
+		}
+		rel, _ := filepath.Rel(lake, p)
+		for _, t := range tables {
+			if strings.HasPrefix(rel, t+string(filepath.Separator)) {
+				return nil
+			}
+		}
+		b, err := os.ReadFile(p)
+		out[rel] = fmt.Sprintf("%d bytes %x", len(b), sha256.Sum256(b))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func same(t *testing.T, what string, a, b map[string]string) {
+	t.Helper()
+	if len(a) == 0 || len(a) != len(b) {
+		t.Fatalf("%s: %d and %d files", what, len(a), len(b))
+	}
+	for k, v := range a {
+		if b[k] != v {
+			t.Errorf("%s: %s differs: %s, %s", what, k, v, b[k])
+		}
+	}
+}
+
+// TestSameBytes checks that the files do not depend on the number of workers,
+// on other files or on the compression of the input.
+func TestSameBytes(t *testing.T) {
+	trace := filepath.Join(demo, "serving/rank0.pt.trace.json.gz")
+	small := Options{RowGroup: 300, ChunkSize: 50_000, Run: "r"}
+	lake := func(name string, o Options, inputs ...string) string {
+		o.Output = filepath.Join(t.TempDir(), name)
+		mustRun(t, o, inputs...)
+		return o.Output
+	}
+	one, many := small, small
+	one.Workers, many.Workers = 1, 5
+	a := lake("one", one, trace)
+	same(t, "-j 1 and -j 5", parts(t, a), parts(t, lake("many", many, trace)))
+	same(t, "repeated", parts(t, a), parts(t, lake("again", many, trace)))
+
+	z, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := gzip.NewReader(bytes.NewReader(z))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if _, err := text.ReadFrom(r); err != nil {
+		t.Fatal(err)
+	}
+	plain := filepath.Join(t.TempDir(), "rank0.pt.trace.json")
+	if err := os.WriteFile(plain, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "plain and gzip", parts(t, a, "traces"), parts(t, lake("plain", many, plain), "traces"))
+}
+
+// TestResume checks that a second run does nothing, that --force does it all
+// again with the same result, and that content, not the name, tells twins.
+func TestResume(t *testing.T) {
+	o := Options{Output: filepath.Join(t.TempDir(), "lake"), Run: "r"}
+	_, first := mustRun(t, o, demo)
+	before := parts(t, o.Output)
+	_, second := mustRun(t, o, demo)
+	if second.Skipped != first.Inputs || second.Done != 0 {
+		t.Fatalf("second run: %+v", second)
+	}
+	o.Force = true
+	_, forced := mustRun(t, o, demo)
+	if forced.Done != first.Done {
+		t.Fatalf("forced run: %+v", forced)
+	}
+	same(t, "forced", before, parts(t, o.Output))
+
+	o.Force = false
+	copied := filepath.Join(t.TempDir(), "copy.json.gz")
+	b, err := os.ReadFile(filepath.Join(demo, "serving/rank1.pt.trace.json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(copied, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reports, sum := mustRun(t, o, copied)
+	if r := reports["copy.json.gz"]; sum.Duplicates != 1 || !strings.Contains(r.Skipped, "same content") || r.Outcome != "ok" {
+		t.Fatalf("twin: %+v", r)
+	}
+}
+
+// TestBatchGoesOn checks that bad inputs have outcomes and stop nothing.
+func TestBatchGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("empty.json", "")
+	write("page.json", "<!DOCTYPE html><html></html>")
+	write("lfs.json.gz", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+	write("other.json", `{"a": 1}`)
+	write("cut.json", `{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}, {"ph": "X", "na`)
+	write("good.json", `{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]}`)
+	write("notes.txt", "not a trace")
+	if err := os.Symlink(dir, filepath.Join(dir, "loop")); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Output: filepath.Join(t.TempDir(), "lake")}
+	reports, sum := mustRun(t, o, dir)
+	for name, want := range map[string]string{
+		"empty.json": "rejected", "page.json": "rejected", "lfs.json.gz": "rejected", "other.json": "rejected",
+		"cut.json": "partial", "good.json": "ok",
+	} {
+		if r := reports[name]; r.Outcome != want || want != "ok" && r.Reason == "" {
+			t.Errorf("%s: %s (%s), want %s", name, r.Outcome, r.Reason, want)
+		}
+	}
+	if !sum.Bad() || sum.Inputs != 6 || sum.Ignored != 2 {
+		t.Errorf("summary %+v", sum)
+	}
+	o = Options{Output: filepath.Join(t.TempDir(), "lake"), Strict: true}
+	reports, _ = mustRun(t, o, dir)
+	if r := reports["cut.json"]; r.Outcome != "rejected" || !strings.Contains(r.Reason, "strict") {
+		t.Errorf("strict: %+v", r)
+	}
+}
+
+// TestInterrupted checks that a stopped run leaves nothing that counts as data
+// and that the next one completes it.
+func TestInterrupted(t *testing.T) {
+	o := Options{Output: filepath.Join(t.TempDir(), "lake"), Run: "r", Writer: "tracelake test"}
+	found, err := Discover([]string{demo})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancelled := o
+	cancelled.Workers = 1
+	if _, err := Run(ctx, found, cancelled, func(Report) { cancel() }); err == nil {
+		t.Fatal("an interrupted run succeeded")
+	}
+	if len(parts(t, o.Output)) == 0 {
+		t.Fatal("the first input was not committed")
+	}
+	mustRun(t, o, demo)
+	whole := Options{Output: filepath.Join(t.TempDir(), "lake"), Run: "r"}
+	mustRun(t, whole, demo)
+	same(t, "interrupted and whole", parts(t, whole.Output), parts(t, o.Output))
+}
