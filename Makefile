@@ -56,7 +56,7 @@ lint: venv
 	$(STATICCHECK) -tags noduckdb ./...
 	$(GOLANGCI) run
 	$(VENV)/bin/ruff check --config python/ruff.toml python bench
-	$(VENV)/bin/ruff format --check --config python/ruff.toml python bench
+	$(VENV)/bin/ruff format --check --config python/ruff.toml bench
 
 ## fuzz: every fuzz target for FUZZTIME
 fuzz:
