@@ -14,6 +14,7 @@ import (
 	"tracelake/analyze/link"
 	"tracelake/kineto"
 	"tracelake/schema"
+	"tracelake/schema/columnar"
 	"tracelake/schema/lake"
 )
 
@@ -122,7 +123,13 @@ func (c *importer) attempt(ctx context.Context, in Input, path string, src lake.
 		return err
 	}
 	defer txn.Abort() //nolint:errcheck // what could not be removed is swept later
-	s, err := newSink(txn, c.enc, c.gate, c.o.wanted)
+	arrowID := ""
+	if c.o.Format == columnar.Arrow {
+		if arrowID, err = c.arrowID(f); err != nil {
+			return err
+		}
+	}
+	s, err := newSink(txn, c.enc, c.gate, c.o.wanted, arrowID)
 	if err != nil {
 		return err
 	}
@@ -175,7 +182,7 @@ func (c *importer) attempt(ctx context.Context, in Input, path string, src lake.
 	_, err = txn.Commit(lake.Record{
 		TraceID: id, ContentSHA256: res.SHA256, Source: src, Options: c.o.key(), Run: rep.Run,
 		Rank: optPtr(rank.value), WorldSize: rep.WorldSize, Outcome: outcome, Reason: reason,
-		Diagnostics: countCodes(res.Diags), Rows: rows,
+		Diagnostics: countCodes(res.Diags), Rows: rows, Ext: c.ext(),
 	}, c.o.Force)
 	return err
 }
@@ -220,7 +227,11 @@ func (c *importer) withoutRows(in Input, src lake.Source, sum, duplicateOf strin
 		return err
 	}
 	defer txn.Abort() //nolint:errcheck // what could not be removed is swept later
-	s, err := newSink(txn, c.enc, c.gate, func(t string) bool { return t == always[0] || t == always[1] })
+	arrowID := ""
+	if c.o.Format == columnar.Arrow {
+		arrowID = rep.TraceID
+	}
+	s, err := newSink(txn, c.enc, c.gate, func(t string) bool { return t == always[0] || t == always[1] }, arrowID)
 	if err != nil {
 		return err
 	}
@@ -236,9 +247,30 @@ func (c *importer) withoutRows(in Input, src lake.Source, sum, duplicateOf strin
 	}
 	_, err = txn.Commit(lake.Record{
 		TraceID: rep.TraceID, ContentSHA256: sum, Source: src, Options: c.o.key(), Run: rep.Run, Outcome: rep.Outcome,
-		Reason: rep.Reason, Diagnostics: countCodes(d), Rows: rows,
+		Reason: rep.Reason, Diagnostics: countCodes(d), Rows: rows, Ext: c.ext(),
 	}, true)
 	return err
+}
+
+// arrowID reads an input once to know its trace ID, which Arrow files hold
+// from the start.
+func (c *importer) arrowID(f *os.File) (string, error) {
+	sum, err := kineto.Digest(f)
+	if err != nil {
+		return "", err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	return lake.TraceID(sum)
+}
+
+// ext returns the extension of files.
+func (c *importer) ext() string {
+	if c.o.Format == columnar.Arrow {
+		return ".arrow"
+	}
+	return ""
 }
 
 func countCodes(d *schema.Diagnostics) map[string]int64 {

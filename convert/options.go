@@ -20,6 +20,7 @@ type Options struct {
 	MaxMemory   int64  // bytes that files read at once may take together; 0 for DefaultMaxMemory
 	Force       bool   // import again what is in the dataset
 	Strict      bool   // reject whatever is not ok
+	Format      columnar.Format
 	Compression columnar.Compression
 	RowGroup    int // rows; 0 for kineto.DefaultRowGroup
 	ChunkSize   int // bytes; 0 for kineto.DefaultChunkSize
@@ -91,7 +92,7 @@ func (o *Options) wanted(table string) bool {
 func (o *Options) key() string {
 	tables := append([]string(nil), o.Tables...)
 	sort.Strings(tables)
-	k := fmt.Sprintf("schema=%d detail=%s compression=%s row_group=%d chunk=%d strict=%v", schema.Version, o.Detail, o.Compression, o.RowGroup, o.ChunkSize, o.Strict)
+	k := fmt.Sprintf("schema=%d format=%s detail=%s compression=%s row_group=%d chunk=%d strict=%v", schema.Version, o.Format, o.Detail, o.Compression, o.RowGroup, o.ChunkSize, o.Strict)
 	if len(tables) > 0 {
 		k += " tables=" + strings.Join(tables, ",")
 	}

@@ -32,6 +32,9 @@ func (x *retainedTable) write(s *sink, rowGroup int) error {
 	if s.tables[x.t.Name] == nil || len(x.order) == 0 {
 		return nil
 	}
+	if s.tables[x.t.Name].arrow != nil {
+		return x.writeArrow(s, rowGroup)
+	}
 	groups := (len(x.order) + rowGroup - 1) / rowGroup
 	enc := make([][]*columnar.Column, groups)
 	for g := range enc {
@@ -70,8 +73,28 @@ func (x *retainedTable) write(s *sink, rowGroup int) error {
 	return nil
 }
 
-func (x *retainedTable) column(s *sink, c, rowGroup int, enc [][]*columnar.Column) error {
-	var src source
+// writeArrow writes the table as Arrow, whose batches need all columns at
+// once.
+func (x *retainedTable) writeArrow(s *sink, rowGroup int) error {
+	all := make([]gatherer, len(x.t.Columns))
+	for c := range all {
+		all[c] = gatherer{src: x.source(c), text: x.t.Columns[c].Type == schema.String, rows: x.rows}
+	}
+	for from := 0; from < len(x.order); from += rowGroup {
+		order := x.order[from:min(from+rowGroup, len(x.order))]
+		cols := make([]schema.Vector, len(all))
+		for c := range all {
+			cols[c] = all[c].vector(order)
+		}
+		if err := s.rowGroup(x.t, len(order), cols, func() {}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// source returns where the values of a column come from.
+func (x *retainedTable) source(c int) (src source) {
 	name := x.t.Columns[c].Name
 	switch f := x.extra[name]; {
 	case name == schema.TraceIDColumn:
@@ -80,6 +103,11 @@ func (x *retainedTable) column(s *sink, c, rowGroup int, enc [][]*columnar.Colum
 	case x.rows.Has(name):
 		src = source{vals: x.rows.ValuesAt(c), names: x.t.Columns[c].Type == schema.String}
 	}
+	return src
+}
+
+func (x *retainedTable) column(s *sink, c, rowGroup int, enc [][]*columnar.Column) error {
+	src := x.source(c)
 	e, put := s.enc.get(x.t)
 	defer put()
 	g := gatherers.Get().(*gatherer)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +24,9 @@ func Run(ctx context.Context, found Found, o Options, report func(Report)) (Summ
 	}
 	l, err := lake.Create(o.Output, o.Writer)
 	if err != nil {
+		return sum, err
+	}
+	if err := checkFormat(l, o.Format); err != nil {
 		return sum, err
 	}
 	if _, err := l.Sweep(staleAfter); err != nil {
@@ -87,6 +91,19 @@ feed:
 	}
 	sum.Notices, err = c.runNotices(inputs)
 	return sum, err
+}
+
+// checkFormat refuses to mix formats in one dataset: readers open a table as
+// a whole.
+func checkFormat(l *lake.Lake, f columnar.Format) error {
+	commits, err := l.Commits()
+	if err != nil || len(commits) == 0 || len(commits[0].Files) == 0 {
+		return err
+	}
+	if arrow := strings.HasSuffix(commits[0].Files[0].Path, ".arrow"); arrow != (f == columnar.Arrow) {
+		return fmt.Errorf("%s holds files of another format than %s: convert into another directory", l.Root(), f)
+	}
+	return nil
 }
 
 // staleAfter is how long an unfinished transaction of another machine may rest

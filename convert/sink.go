@@ -32,7 +32,6 @@ type sink struct {
 	enc    *encoders
 	gate   chan struct{} // one token per goroutine that may compute
 	wanted func(table string) bool
-	meta   map[string]string
 	tables map[string]*tableSink
 	order  []*tableSink
 }
@@ -41,8 +40,8 @@ type tableSink struct {
 	t       *schema.Table
 	f       *os.File
 	file    *columnar.File
+	arrow   *columnar.ArrowWriter // instead of file
 	waiting []*encoding
-	rows    int64
 }
 
 // encoding is a row group being encoded.
@@ -52,7 +51,9 @@ type encoding struct {
 	err   error
 }
 
-func newSink(txn *lake.Txn, enc *encoders, gate chan struct{}, wanted func(string) bool) (*sink, error) {
+// newSink creates the files of the wanted tables. arrowID is the trace ID for
+// Arrow files, which must know it from the start, and "" for Parquet.
+func newSink(txn *lake.Txn, enc *encoders, gate chan struct{}, wanted func(string) bool, arrowID string) (*sink, error) {
 	s := &sink{txn: txn, enc: enc, gate: gate, wanted: wanted, tables: map[string]*tableSink{}}
 	for _, t := range schema.Tables {
 		if !wanted(t.Name) {
@@ -62,11 +63,15 @@ func newSink(txn *lake.Txn, enc *encoders, gate chan struct{}, wanted func(strin
 		if err != nil {
 			return nil, err
 		}
-		file, err := columnar.Create(f, t, enc.opts)
+		ts := &tableSink{t: t, f: f}
+		if arrowID != "" {
+			ts.arrow, err = columnar.CreateArrow(f, t, arrowID, enc.opts)
+		} else {
+			ts.file, err = columnar.Create(f, t, enc.opts)
+		}
 		if err != nil {
 			return nil, err
 		}
-		ts := &tableSink{t: t, f: f, file: file}
 		s.tables[t.Name] = ts
 		s.order = append(s.order, ts)
 	}
@@ -80,6 +85,10 @@ func (s *sink) rowGroup(t *schema.Table, rows int, cols []schema.Vector, release
 	if ts == nil || rows == 0 {
 		release()
 		return nil
+	}
+	if ts.arrow != nil {
+		defer release()
+		return ts.arrow.Append(rows, cols)
 	}
 	x := &encoding{done: make(chan struct{})}
 	ts.waiting = append(ts.waiting, x)
@@ -114,7 +123,6 @@ func (s *sink) chunk(t *schema.Table, c *columnar.Chunk) error {
 }
 
 func (ts *tableSink) append(c *columnar.Chunk) error {
-	ts.rows += int64(c.Rows())
 	return ts.file.Append(c)
 }
 
@@ -148,6 +156,14 @@ func (s *sink) close(traceID string, meta map[string]string) (map[string]int64, 
 	for _, ts := range s.order {
 		if err := ts.drain(0); err != nil {
 			return nil, err
+		}
+		if ts.arrow != nil {
+			st, err := ts.arrow.Close(traceID)
+			if err != nil {
+				return nil, err
+			}
+			rows[ts.t.Name] = st.Rows
+			continue
 		}
 		n, _, err := ts.file.Close(traceID, meta)
 		if err != nil {

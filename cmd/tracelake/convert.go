@@ -33,7 +33,7 @@ func (o *convertOptions) flags(f *pflag.FlagSet) {
 	f.Var(&o.maxMemory, "max-memory", "memory that files read at once may take together, GPU events of one file apart")
 	f.BoolVar(&o.force, "force", false, "import again what is in the dataset already")
 	f.BoolVar(&o.strict, "strict", false, "reject every input that is not ok: repaired and partial ones, too")
-	f.StringVar(&o.format, "format", "parquet", "parquet")
+	f.StringVar(&o.format, "format", "parquet", "parquet, or arrow (Arrow IPC files; reads every input twice, and sql cannot open them)")
 	f.StringVar(&o.compression, "compression", "zstd", "zstd, snappy or none")
 	f.IntVar(&o.rowGroup, "row-group", 0, "rows per row group (default 122880)")
 	f.Var(&o.chunk, "chunk-size", "text that one worker decodes at a time")
@@ -78,15 +78,18 @@ func (o *convertOptions) options(inputs []convert.Input) (convert.Options, error
 	if o.output == "" {
 		return out, errUsage("convert: say where to with -o LAKE")
 	}
-	if o.format != "parquet" {
-		return out, errUsage("--format %s: want parquet", o.format)
-	}
 	if o.jobs < 0 || o.rowGroup < 0 || o.chunk <= 0 || o.chunk > 1<<30 {
 		return out, errUsage("--jobs and --row-group must not be negative, and --chunk-size lies between 1 B and 1 GiB")
 	}
 	var err error
+	if out.Format, err = columnar.ParseFormat(o.format); err != nil {
+		return out, errUsage("--format: %v", err)
+	}
 	if out.Compression, err = columnar.ParseCompression(o.compression); err != nil {
 		return out, errUsage("--compression: %v", err)
+	}
+	if out.Format == columnar.Arrow && out.Compression == columnar.Snappy {
+		return out, errUsage("--compression snappy: Arrow files know zstd and none")
 	}
 	if out.Marks, err = parsePatterns(o.patterns); err != nil {
 		return out, err

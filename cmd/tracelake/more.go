@@ -3,4 +3,6 @@ package main
 import "github.com/spf13/cobra"
 
 // moreCommands are the commands besides convert, inspect and version.
-func moreCommands() []*cobra.Command { return []*cobra.Command{newActivitiesCommand(), newSQLCommand()} }
+func moreCommands() []*cobra.Command {
+	return []*cobra.Command{newActivitiesCommand(), newSQLCommand()}
+}

@@ -55,6 +55,7 @@ type Record struct {
 	Outcome       string           `json:"outcome"`
 	Reason        string           `json:"outcome_reason,omitempty"`
 	Diagnostics   map[string]int64 `json:"diagnostics"` // occurrences by code
+	Ext           string           `json:"-"`           // extension of the parts where it is not .parquet
 	Rows          map[string]int64 `json:"-"`           // rows by table; becomes File.Rows
 }
 

@@ -33,6 +33,9 @@ func RejectedTraceID(contentSHA256, sourcePath string) string {
 	return hex.EncodeToString(sum[:])[:schema.TraceIDLen]
 }
 
+// partExt ends the names of parts, unless a record asks for another format.
+const partExt = ".parquet"
+
 // PartName returns the file name that the rows of a trace have in every table.
 // It depends on nothing but the arguments and the schema version, so that a
 // retry writes the same bytes under the same name.
@@ -41,7 +44,7 @@ func PartName(contentSHA256, options, run string, rank int64) string {
 	for _, s := range []string{contentSHA256, strconv.Itoa(schema.Version), options, run, strconv.FormatInt(rank, 10)} {
 		fmt.Fprintf(h, "%d:%s\n", len(s), s)
 	}
-	return "part-" + hex.EncodeToString(h.Sum(nil))[:partHexLen] + ".parquet"
+	return "part-" + hex.EncodeToString(h.Sum(nil))[:partHexLen] + partExt
 }
 
 // Partitioned reports whether the path of a table's parts holds run and rank.

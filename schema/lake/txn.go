@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"tracelake/schema"
@@ -115,6 +116,9 @@ func (t *Txn) Commit(rec Record, replace bool) (c Commit, err error) {
 	}
 	c = Commit{Version: commitVersion, Record: rec, SchemaVersion: schema.Version, Writer: t.l.writer, Files: []File{}}
 	name := PartName(rec.ContentSHA256, rec.Options, rec.Run, rec.PathRank())
+	if rec.Ext != "" {
+		name = strings.TrimSuffix(name, partExt) + rec.Ext
+	}
 	for _, table := range schema.Tables {
 		f := t.files[table.Name]
 		if f == nil {
