@@ -145,7 +145,7 @@ func (x *Inspection) describe(m *model, links *link.Links) {
 
 // clockOf says what times count from.
 func clockOf(res *kineto.Result) string {
-	if res.Header.BaseNS.OK && res.Header.BaseNS.V != 0 || absoluteTimes(res) {
+	if res.Header.BaseNS.OK && res.Header.BaseNS.V != 0 || res.Absolute {
 		return "epoch"
 	}
 	return "relative"

@@ -22,7 +22,7 @@ func (c *importer) judge(in Input, m *model, l *link.Links) {
 	add(schema.AmbiguousLaunch, n.AmbiguousLaunch, "GPU events whose correlation ID several processes used")
 	add(schema.ExternalIDLink, n.ByExternalID, "GPU events linked by External id")
 	add(schema.DuplicateLaunch, n.Superseded, "calls that a later call of the same process and correlation ID replaces")
-	if !m.res.Header.BaseNS.OK && !absoluteTimes(m.res) && m.res.First != schema.Null {
+	if !m.res.Header.BaseNS.OK && !m.res.Absolute && m.res.First != schema.Null {
 		add(schema.NoBase, 1, "no baseTimeNanoseconds, and times are relative")
 	}
 	durations := int64(0)
@@ -47,10 +47,6 @@ func (c *importer) judge(in Input, m *model, l *link.Links) {
 		add(schema.RankConflict, 1, "the file name and the content state different ranks; the content counts")
 	}
 }
-
-// absoluteTimes reports whether times without a base count from the epoch:
-// they lie behind the year 2001.
-func absoluteTimes(res *kineto.Result) bool { return res.First != schema.Null && res.First > 1e18 }
 
 func (r *Report) fill(m *model, l *link.Links, id string, rank rankInfo, outcome, reason string) {
 	d := m.res.Diags

@@ -71,7 +71,8 @@ type timeStats struct {
 	zeroLast      int64 // latest end of events at time 0
 	zeroAny       bool
 	fine          bool  // a time that is no whole microsecond
-	shortFraction int64 // fractions like .10 that a padded writer cannot produce
+	shortFraction bool  // a fraction of one or two digits
+	timed, epoch  int64 // timed events, and those whose time counts from the epoch
 }
 
 func (t *timeStats) add(o *timeStats) {
@@ -90,7 +91,9 @@ func (t *timeStats) add(o *timeStats) {
 	}
 	t.zeros += o.zeros
 	t.fine = t.fine || o.fine
-	t.shortFraction += o.shortFraction
+	t.shortFraction = t.shortFraction || o.shortFraction
+	t.timed += o.timed
+	t.epoch += o.epoch
 }
 
 // batches keeps the memory of batches from file to file.

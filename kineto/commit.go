@@ -365,8 +365,9 @@ func (c *committer) result() (*Result, error) {
 			r.Last = max(r.Last, t.zeroLast)
 		}
 	}
-	if t.shortFraction > 0 {
-		r.Diags.Add(schema.UnpaddedNS, schema.Null, schema.Null, t.shortFraction, "fractions of microseconds that look unpadded")
+	r.Absolute = t.epoch*2 > t.timed
+	if t.shortFraction {
+		r.Diags.Add(schema.UnpaddedNS, schema.Null, schema.Null, 1, "fractions of one or two digits, read as decimals of a microsecond")
 	}
 	r.Rows[schema.TableGPUEvents.Name] = int64(r.GPU.n)
 	r.Rows[schema.TableLaunches.Name] = int64(r.Launches.n)

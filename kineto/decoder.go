@@ -318,7 +318,7 @@ func (d *decoder) value(s slot, i int) int {
 		if v, e, frac, ok := parseMicros(b, i); ok && e < d.end {
 			d.val[s] = v
 			d.set.add(s)
-			d.noteFraction(v, frac, e)
+			d.noteFraction(v, frac)
 			return e
 		}
 	case kindFloat:
@@ -340,7 +340,7 @@ func (d *decoder) value(s slot, i int) int {
 }
 
 // noteFraction keeps track of how fine the recorded times are.
-func (d *decoder) noteFraction(v int64, frac, e int) {
+func (d *decoder) noteFraction(v int64, frac int) {
 	if frac == 0 {
 		return
 	}
@@ -348,8 +348,8 @@ func (d *decoder) noteFraction(v int64, frac, e int) {
 	if !t.fine && v%1000 != 0 {
 		t.fine = true
 	}
-	if frac < 3 && d.b[e-1] == '0' && frac == 2 {
-		t.shortFraction++ // .10, which a decimal writer shortens to .1
+	if frac < 3 && v%1000 != 0 {
+		t.shortFraction = true
 	}
 }
 

@@ -250,9 +250,16 @@ func addTime(a, b int64) int64 {
 	return math.MaxInt64
 }
 
+// epochNS is a time that no relative clock reaches, in ns: the year 2001.
+const epochNS = 1e18
+
 // see takes a time of the trace into account.
 func (t *timeStats) see(start, dur int64, duration bool) {
 	end := addTime(start, dur)
+	t.timed++
+	if start > epochNS {
+		t.epoch++
+	}
 	if start == 0 {
 		t.zeroAny = true
 		t.zeroLast = max(t.zeroLast, end)

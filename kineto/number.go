@@ -74,7 +74,7 @@ func parseMicros(b []byte, i int) (ns int64, e, frac int, ok bool) {
 	}
 	u, n := uint18(b, i)
 	e = i + n
-	if n == 0 || n > 15 || (b[i] == '0' && n > 1) {
+	if n == 0 || n > 18 || u >= math.MaxInt64/1000 || (b[i] == '0' && n > 1) {
 		return 0, e, 0, false
 	}
 	u *= 1000

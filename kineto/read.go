@@ -50,6 +50,7 @@ type Result struct {
 	SHA256      string // of the text
 	Fine        bool   // recorded times are finer than a microsecond
 	First, Last int64  // earliest start and latest end without the base; schema.Null where there is none
+	Absolute    bool   // recorded times count from the Unix epoch, without any base
 	ZeroLost    bool   // events at time 0 have lost their time
 }
 

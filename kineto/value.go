@@ -1,6 +1,7 @@
 package kineto
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -172,11 +173,13 @@ func (d *decoder) slowValue(s slot, i int) int {
 	return d.otherSlot(s, i, e)
 }
 
-// noteTimeText keeps track of how fine times are that are not plain decimals.
-func (d *decoder) noteTimeText(_ []byte, v int64) {
-	if v%1000 != 0 {
-		d.out.times.fine = true
+// noteTimeText does for unusual forms of times what noteFraction does.
+func (d *decoder) noteTimeText(text []byte, v int64) {
+	frac := 3 // an exponent tells nothing about padding
+	if i := bytes.IndexByte(text, '.'); i >= 0 && bytes.IndexAny(text, "eE") < 0 {
+		frac = len(text) - i - 1
 	}
+	d.noteFraction(v, frac)
 }
 
 // intText reads the text of an integer as a number writer would print it.

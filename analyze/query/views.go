@@ -59,6 +59,9 @@ func parts(l *lake.Lake) (files map[string][]string, mixed bool, err error) {
 	for _, c := range commits {
 		mixed = mixed || c.SchemaVersion != schema.Version
 		for _, f := range c.Files {
+			if strings.HasSuffix(f.Path, ".arrow") {
+				return nil, false, fmt.Errorf("%s holds Arrow files, which DuckDB cannot open; convert to Parquet to query it", l.Root())
+			}
 			files[f.Table] = append(files[f.Table], l.Abs(f.Path))
 		}
 	}
