@@ -119,3 +119,29 @@ func BenchmarkHybrid(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkFooter closes a file of many row groups, as a long trace makes it.
+func BenchmarkFooter(b *testing.B) {
+	table, cols := gpuLike(500)
+	for b.Loop() {
+		b.StopTimer()
+		f, err := Create(discard{}, table, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		e := NewEncoder(table, Options{})
+		for range 200 {
+			c, err := e.Encode(500, cols)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := f.Append(c); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.StartTimer()
+		if _, _, err := f.Close(testID, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
