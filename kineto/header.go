@@ -231,7 +231,7 @@ func (h *headerText) parse() Header {
 		v := h.raw[k]
 		switch k {
 		case "baseTimeNanoseconds":
-			if n, ok := jsonInt(v); ok {
+			if n, ok := jsonTruncated(v); ok {
 				out.BaseNS = schema.Some(n)
 			}
 		case "host_name":
@@ -273,10 +273,10 @@ func (h *headerText) distributed(v []byte, out *Header) {
 		out.Rest["distributedInfo"] = v
 		return
 	}
-	if n, ok := jsonInt(m["rank"]); ok && n >= 0 {
+	if n, ok := jsonTruncated(m["rank"]); ok && n >= 0 {
 		out.Rank = schema.Some(n)
 	}
-	if n, ok := jsonInt(m["world_size"]); ok && n > 0 {
+	if n, ok := jsonTruncated(m["world_size"]); ok && n > 0 {
 		out.WorldSize = schema.Some(n)
 	}
 	out.Backend = jsonText(m["backend"])
@@ -352,6 +352,17 @@ func jsonInt(v []byte) (int64, bool) {
 		return 0, false
 	}
 	return wholeNumber(t)
+}
+
+// jsonTruncated reads a number and drops its fraction.
+func jsonTruncated(v []byte) (int64, bool) {
+	if n, ok := jsonInt(v); ok {
+		return n, true
+	}
+	if i := bytes.IndexByte(v, '.'); i > 0 && bytes.IndexAny(v, "eE") < 0 {
+		return jsonInt(v[:i])
+	}
+	return 0, false
 }
 
 // jsonText reads text, or the spelling of another plain value.

@@ -98,7 +98,7 @@ func (d *decoder) slowValue(s slot, i int) int {
 	}
 	kind := slots[s].kind
 	if b[i] == '"' {
-		t := b[i+1 : e-1]
+		t := bytes.TrimSpace(b[i+1 : e-1])
 		switch kind {
 		case kindInt, kindWho:
 			if v, ok := intText(t); ok {
@@ -188,10 +188,10 @@ func intText(t []byte) (int64, bool) {
 		return 0, false
 	}
 	v, err := strconv.ParseInt(string(t), 10, 64)
-	if err != nil || v == schema.Null || strconv.FormatInt(v, 10) != string(t) {
+	if err != nil || v == schema.Null || v != 0 && strconv.FormatInt(v, 10) != string(t) {
 		return 0, false
 	}
-	return v, true
+	return v, v != 0 || len(t) == 1 || string(t) == "-0"
 }
 
 // wholeNumber reads a JSON number that is a whole number, also one written

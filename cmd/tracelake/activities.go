@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tracelake/analyze/activity"
+	"tracelake/analyze/link"
 	"tracelake/convert"
 	"tracelake/kineto/compat"
 	"tracelake/schema"
@@ -43,7 +45,8 @@ func newActivitiesCommand() *cobra.Command {
 record per line. A launch record holds the busy intervals of all its GPU events
 in ns. With --compat stormlog the records are exactly those of the stormlog
 package, and what it refuses is refused. Exits with 5 where a trace cannot be
-imported, and with 2 where options contradict each other.`,
+imported, with 3 where one is partial, and with 2 where options contradict each
+other.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errUsage("activities: name at least one file")
@@ -88,19 +91,16 @@ func runActivities(c *cobra.Command, o *activitiesOptions, paths []string) (err 
 			return err
 		}
 	}
+	partial := false
 	// Nothing is printed before every trace is known to be good.
 	results := make([]*activity.Result, 0, len(paths))
 	summaries := make([]*activity.Summary, 0, len(paths))
 	for _, p := range paths {
-		var t *schema.Trace
-		if opt.Compat {
-			t, err = compat.Load(p)
-		} else {
-			t, _, err = convert.Load(c.Context(), p, marks)
-		}
+		t, outcome, err := o.load(c, p, marks)
 		if err != nil {
 			return errInput("%s: %v", p, err)
 		}
+		partial = partial || outcome == "partial"
 		opt.DeviceUUIDs = uuids.For(p)
 		r, err := activity.Capture(t, p, opt)
 		if err != nil {
@@ -115,7 +115,7 @@ func runActivities(c *cobra.Command, o *activitiesOptions, paths []string) (err 
 	if err := uuids.CheckShared(paths, summaries); err != nil {
 		return err
 	}
-	return writeTo(o.output, c.OutOrStdout(), func(w io.Writer) error {
+	err = writeTo(o.output, c.OutOrStdout(), func(w io.Writer) error {
 		for _, r := range results {
 			if o.summary {
 				if err := json.NewEncoder(w).Encode(map[string]any{"capabilities": r.Capabilities, "summary": r.Summary}); err != nil {
@@ -127,6 +127,27 @@ func runActivities(c *cobra.Command, o *activitiesOptions, paths []string) (err 
 		}
 		return nil
 	})
+	if err == nil && partial {
+		return &exitError{code: exitPartial}
+	}
+	return err
+}
+
+// load reads a trace. What had to be repaired or is missing goes to stderr.
+func (o *activitiesOptions) load(c *cobra.Command, path string, marks link.Marks) (*schema.Trace, string, error) {
+	if o.compat != "" {
+		t, err := compat.Load(path)
+		return t, "ok", err
+	}
+	t, res, err := convert.Load(c.Context(), path, marks)
+	if err != nil {
+		return nil, "", err
+	}
+	outcome, reason := res.Diags.Outcome()
+	if outcome != "ok" {
+		fmt.Fprintf(c.ErrOrStderr(), "%-9s %s: %s\n", outcome, path, reason)
+	}
+	return t, outcome, nil
 }
 
 // writeTo writes a file that appears only when it is complete, or to stdout.
