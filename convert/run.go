@@ -89,8 +89,10 @@ feed:
 	if ctx.Err() != nil {
 		return sum, ctx.Err()
 	}
-	sum.Notices, err = c.runNotices(inputs)
-	return sum, err
+	if sum.Notices, err = c.runNotices(inputs); err != nil {
+		return sum, err
+	}
+	return sum, c.writeViews()
 }
 
 // checkFormat refuses to mix formats in one dataset: readers open a table as

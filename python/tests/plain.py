@@ -29,9 +29,7 @@ def load(path: Path):
 
 
 def is_launch(cat):
-    return isinstance(cat, str) and (
-        cat in ("Runtime", "Driver") or cat.endswith(("_runtime", "_driver"))
-    )
+    return isinstance(cat, str) and (cat in ("Runtime", "Driver") or cat.endswith(("_runtime", "_driver")))
 
 
 def table_of(event):
@@ -76,7 +74,7 @@ class Facts:
         self.start = Counter()
         launches = {}  # correlation -> last launch
         launch_pids = {}
-        gpu, ops, py = [], {}, []
+        gpu, py = [], []
         ops_count = Counter()
         for index, e in enumerate(events):
             if not isinstance(e, dict) or not e:
@@ -113,9 +111,7 @@ class Facts:
                 if "ts" in e and "ts" in launches[c][1]:
                     self.delay += ns(e["ts"]) - ns(launches[c][1]["ts"])
         # Join 2: GPU events with the operators that have their External id.
-        self.with_op = sum(
-            ops_count.get(integer(a.get("External id", a.get("external id"))), 0) for _, _, a in gpu
-        )
+        self.with_op = sum(ops_count.get(integer(a.get("External id", a.get("external id"))), 0) for _, _, a in gpu)
         # Join 3: Python frames with their parents.
         ids = Counter(i for i, _ in py)
         self.frames = sum(ids.get(p, 0) for _, p in py if p is not None)

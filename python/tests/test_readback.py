@@ -41,9 +41,7 @@ def per_trace(con, sql):
 def test_counts_sums_and_joins(con, traces):
     """Row counts, sums of times and three joins agree with plain Python."""
     count = {t: per_trace(con, f"select trace_id, count(*) from {t} group by 1") for t in TABLES}
-    sums = {
-        t: per_trace(con, f"select trace_id, sum(dur_ns)::hugeint, sum(start_ns)::hugeint from {t} group by 1") for t in TIMED
-    }
+    sums = {t: per_trace(con, f"select trace_id, sum(dur_ns)::hugeint, sum(start_ns)::hugeint from {t} group by 1") for t in TIMED}
     links = per_trace(
         con,
         """select g.trace_id, count(*), sum(g.start_ns - l.start_ns)::hugeint

@@ -1,0 +1,50 @@
+package convert
+
+import (
+	"os"
+	"path/filepath"
+
+	"tracelake/schema"
+	"tracelake/schema/columnar"
+	"tracelake/schema/lake"
+)
+
+// writeViews writes _tracelake/views.sql, which declares the tables as views
+// for a DuckDB of the user's own. Tables without files get empty views.
+func (c *importer) writeViews() error {
+	if c.o.Format == columnar.Arrow {
+		return nil
+	}
+	root, err := filepath.Abs(c.lake.Root())
+	if err != nil {
+		return err
+	}
+	var absent []string
+	for _, t := range schema.Tables {
+		files, err := c.lake.Files(t.Name)
+		if err != nil {
+			return err
+		}
+		if len(files) == 0 {
+			absent = append(absent, t.Name)
+		}
+	}
+	dir := filepath.Join(root, lake.MetaDir)
+	f, err := os.CreateTemp(dir, ".tmp-views-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // gone already when all went well
+	if _, err := f.WriteString(schema.ViewsSQL(root, absent...)); err != nil {
+		_ = f.Close()
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		_ = f.Close()
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), filepath.Join(dir, "views.sql"))
+}
