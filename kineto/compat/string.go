@@ -81,9 +81,10 @@ func (p *parser) escape(quote int) error {
 	return nil
 }
 
-// hex reads four hexadecimal digits.
+// hex reads four hexadecimal digits. Something must follow them, as Python
+// wants it, since the string is not closed yet.
 func (p *parser) hex() (r rune, ok bool) {
-	if p.at+4 > len(p.text) {
+	if p.at+4 >= len(p.text) {
 		return 0, false
 	}
 	for _, c := range p.text[p.at : p.at+4] {
