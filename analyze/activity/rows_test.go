@@ -75,15 +75,18 @@ func same(a, b any) bool {
 // rows returns our answer for a loaded trace in the form of the reference's.
 func rows(t testing.TB, trace *schema.Trace, path, detail string) ([]row, error) {
 	t.Helper()
-	result, err := activity.Capture(trace, path, activity.Options{
-		RunID: "run-1", SessionID: "session-1", Detail: detail, Compat: true,
-	})
+	records, err := captureRows(t, trace, path, activity.Options{Detail: detail})
 	if err != nil {
 		return nil, err
 	}
+	return append(traceRows(trace), records...), nil
+}
+
+func traceRows(trace *schema.Trace) []row {
 	out := []row{headerRow(trace)}
+	links := link.Resolve(trace, link.Options{})
 	for i := range trace.GPU.Len() {
-		out = append(out, eventRow(trace, result.Links, i))
+		out = append(out, eventRow(trace, links, i))
 	}
 	out = append(out, launchRows(trace)...)
 	for _, s := range trace.Spans {
@@ -92,17 +95,72 @@ func rows(t testing.TB, trace *schema.Trace, path, detail string) ([]row, error)
 			"iteration_ref": refRow(&s.Ref),
 		})
 	}
-	out = append(out, jsonRow(t, "capabilities", result.Capabilities), jsonRow(t, "summary", &result.Summary))
-	var lines bytes.Buffer
-	if err := result.WriteJSONLines(&lines); err != nil {
-		t.Fatal(err)
-	}
-	for line := range bytes.Lines(lines.Bytes()) {
+	return out
+}
+
+func captureRows(t testing.TB, trace *schema.Trace, path string, o activity.Options) ([]row, error) {
+	t.Helper()
+	lines, err := captureLines(t, trace, path, o)
+	var out []row
+	for _, line := range lines {
 		r := decodeRow(t, line)
-		r["rec"] = "activity_ref"
+		if r["rec"] == nil {
+			r["rec"] = "activity_ref"
+		}
 		out = append(out, r)
 	}
+	return out, err
+}
+
+// captureLines returns capabilities, summary and records as lines of JSON.
+func captureLines(t testing.TB, trace *schema.Trace, path string, o activity.Options) ([][]byte, error) {
+	t.Helper()
+	o.RunID, o.SessionID, o.Compat = "run-1", "session-1", true
+	result, err := activity.Capture(trace, path, o)
+	if err != nil {
+		return nil, err
+	}
+	out := lines(t, []row{jsonRow(t, "capabilities", result.Capabilities), jsonRow(t, "summary", &result.Summary)})
+	var records bytes.Buffer
+	if err := result.WriteJSONLines(&records); err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(records.Bytes()) {
+		out = append(out, bytes.TrimSuffix(line, []byte("\n")))
+	}
 	return out, nil
+}
+
+// lines writes rows with sorted keys.
+func lines(t testing.TB, rows []row) (out [][]byte) {
+	t.Helper()
+	for _, r := range rows {
+		line, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// compareLines reports the first differences between two answers. Lines that
+// are not equal as bytes are compared as JSON.
+func compareLines(t testing.TB, got, want [][]byte) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%d rows, want %d", len(got), len(want))
+	}
+	shown := 0
+	for i := range min(len(got), len(want)) {
+		if bytes.Equal(got[i], want[i]) || same(decodeRow(t, got[i]), decodeRow(t, want[i])) {
+			continue
+		}
+		t.Errorf("row %d:\n got %s\nwant %s", i, got[i], want[i])
+		if shown++; shown == 3 {
+			return
+		}
+	}
 }
 
 func jsonRow(t testing.TB, rec string, v any) row {
@@ -139,7 +197,11 @@ func floatUS(f float64) any {
 	if math.IsInf(f, 0) {
 		return fmt.Sprint(f)
 	}
-	return json.Number(strconv.FormatFloat(f, 'e', -1, 64))
+	s := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return json.Number(s)
 }
 
 func refRow(ref *schema.EntityRef) any {
