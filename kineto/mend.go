@@ -1,5 +1,7 @@
 package kineto
 
+import "bytes"
+
 // mender reads the text of one broken event by trying, for each string, every
 // quote that might close it, nearest first, until the event ends exactly where
 // it has to.
@@ -7,7 +9,7 @@ type mender struct {
 	d      *decoder
 	b      []byte
 	end    int  // behind the closing brace of the event
-	strict bool // only keys that are known
+	strict bool // only keys that are known, and each once
 	tries  int
 	parts  []part
 }
@@ -48,6 +50,65 @@ func (m *mender) known(key []byte, args bool) bool {
 	return ok || !args && string(key) == "args"
 }
 
+// used reports whether the object at hand has a key already.
+func (m *mender) used(key []byte) bool {
+	depth := 0
+	for k := len(m.parts) - 1; k >= 0; k-- {
+		p := &m.parts[k]
+		switch {
+		case p.args < 0:
+			depth++
+			continue
+		case p.args > 0 && depth == 0:
+			return false // the start of the args at hand
+		case p.args > 0:
+			depth--
+		}
+		if depth == 0 && string(p.key) == string(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// plausible reports whether a string can be the value of a key. It keeps a
+// broken event from hiding its keys, or a whole event behind it, in a name.
+func plausible(key, val []byte, args bool) bool {
+	if !args {
+		switch string(key) {
+		case "ph":
+			return len(val) == 1
+		case "cat", "s", "bp":
+			return bytes.IndexByte(val, '"') < 0
+		}
+	}
+	return eventWithin(val) < 0
+}
+
+// eventWithin returns the position in s of an object that looks like an event
+// and stands behind a comma, or -1.
+func eventWithin(s []byte) int {
+	for i := 0; i < len(s); {
+		k := bytes.IndexByte(s[i:], ',')
+		if k < 0 {
+			return -1
+		}
+		i += k + 1
+		j := skipSpace(s, i, len(s))
+		if !startsEvent(s, j, len(s)) {
+			continue
+		}
+		rest := s[j:]
+		if c := bytes.IndexByte(rest, '}'); c >= 0 {
+			rest = rest[:c]
+		}
+		if bytes.Contains(rest, []byte(`"ph"`)) {
+			return j
+		}
+	}
+	return -1
+}
+
 // members reads members of an object from i on; then goes on with what stands
 // behind its closing brace.
 func (m *mender) members(i int, args bool, then func(int) bool) bool {
@@ -67,7 +128,7 @@ func (m *mender) members(i int, args bool, then func(int) bool) bool {
 	}
 	key := m.b[i+1 : q]
 	i = skipSpace(m.b, q+1, m.end)
-	if i >= m.end || m.b[i] != ':' || !m.known(key, args) {
+	if i >= m.end || m.b[i] != ':' || !m.known(key, args) || m.strict && m.used(key) {
 		return false
 	}
 	i = skipSpace(m.b, i+1, m.end)
@@ -94,6 +155,9 @@ func (m *mender) members(i int, args bool, then func(int) bool) bool {
 	switch m.b[i] {
 	case '"':
 		return m.closers(i+1, '"', func(q int) bool {
+			if !plausible(key, m.b[i+1:q], args) {
+				return false
+			}
 			m.parts = append(m.parts[:n], part{key: key, val: m.b[i+1 : q], text: true})
 			return m.after(q+1, args, then)
 		})

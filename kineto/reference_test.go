@@ -332,7 +332,7 @@ func sameNumber(text string, v any) bool {
 	if !ok || len(text) > 400 {
 		return false
 	}
-	s := fmt.Sprint(v)
+	s := strings.TrimSpace(fmt.Sprint(v))
 	if len(s) > 400 || strings.ContainsAny(s, "eE") && len(s) > 12 {
 		return false
 	}

@@ -28,8 +28,7 @@ func (d *decoder) repair(at int) (next int, st status) {
 			return next, stopped
 		}
 	}
-	d.lose(start, at, closed+1)
-	return next, stopped
+	return d.lose(start, at, closed, next), stopped
 }
 
 // setAside skips the member at i, which is neither an object nor any value.
@@ -40,18 +39,25 @@ func (d *decoder) setAside(i int) (next int, st status) {
 	if !found {
 		return i, shortText
 	}
-	d.lose(i, i, closed+1)
-	return next, stopped
+	return d.lose(i, i, closed, next), stopped
 }
 
-// lose counts the event in b[start:end], which is broken at position at.
-func (d *decoder) lose(start, at, end int) {
+// lose counts the member from start to closed, which is broken at position at,
+// and returns where to go on. One without an end must not take the next event
+// along.
+func (d *decoder) lose(start, at, closed, next int) int {
+	if k := eventWithin(d.b[start+1 : closed+1]); k >= 0 {
+		next = start + 1 + k
+		closed = next - 1
+	}
+	end := closed + 1
 	if at >= end {
 		at = start // broken by what follows it
 	}
 	w := d.b[at:min(at+24, end)] // no further: what follows may not be at hand
 	d.out.add(schema.BrokenEvent, start, "event set aside: not JSON near "+quoteShort(w))
 	d.out.members++
+	return next
 }
 
 func quoteShort(s []byte) string {
