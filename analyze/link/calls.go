@@ -1,6 +1,8 @@
 package link
 
 import (
+	"strings"
+
 	"tracelake/analyze/internal/posindex"
 	"tracelake/schema"
 )
@@ -83,28 +85,74 @@ func (c *calls) find(pid, corr int64) (int32, Reason) {
 	return p, NoLaunch
 }
 
-// externalIDs finds the only call with an External id. The zero value finds
-// nothing.
+// externalIDs finds the only call with an External id. One operator often
+// makes several calls, such as a copy and a synchronisation, so calls whose
+// name fits the kind of the work come first. The zero value finds nothing.
 type externalIDs struct {
-	l       *schema.Launches
+	l   *schema.Launches
+	fit onlyCalls // by External id and kind of work
+	any onlyCalls // by External id
+}
+
+// onlyCalls finds calls whose key no other call has.
+type onlyCalls struct {
 	table   *posindex.Table
-	several []bool // per call: another one has its External id
+	several []bool // per call: another one has its key
+}
+
+func (c *onlyCalls) put(hash uint64, i int, same func(p int32) bool) {
+	c.several[i] = c.table.Put(hash, int32(i), same) >= 0
+}
+
+// noKind stands for calls whose name fits no kind of work.
+const noKind = ^schema.Kind(0)
+
+// kindOfCall tells which kind of work a call of CUDA, HIP or another runtime
+// launches, from its name.
+func kindOfCall(name string) schema.Kind {
+	name = strings.ToLower(name)
+	switch {
+	case strings.Contains(name, "memcpy"):
+		return schema.Memcpy
+	case strings.Contains(name, "memset"):
+		return schema.Memset
+	case strings.Contains(name, "launch"):
+		return schema.Kernel
+	}
+	return noKind
 }
 
 // newExternalIDs indexes the calls by External id if an event needs it. An
 // External id of 0 means that there was no operator.
-func newExternalIDs(t *schema.Trace) externalIDs {
+func newExternalIDs(t *schema.Trace) *externalIDs {
 	l, g := &t.Launches, &t.GPU
 	if l.ExternalID == nil || g.ExternalID == nil || !needsExternalIDs(g) {
-		return externalIDs{}
+		return nil
 	}
-	x := externalIDs{l: l, table: posindex.New(l.Len()), several: make([]bool, l.Len())}
+	n := l.Len()
+	x := &externalIDs{
+		l:   l,
+		fit: onlyCalls{posindex.New(n), make([]bool, n)},
+		any: onlyCalls{posindex.New(n), make([]bool, n)},
+	}
+	kinds := make(map[uint32]schema.Kind)
+	kind := func(i int32) schema.Kind {
+		k, ok := kinds[l.Name[i]]
+		if !ok {
+			k = kindOfCall(l.Names[l.Name[i]])
+			kinds[l.Name[i]] = k
+		}
+		return k
+	}
 	for i, id := range l.ExternalID {
 		if id == schema.Null || id == 0 {
 			continue
 		}
-		old := x.table.Put(posindex.Hash(id, 0, 0), int32(i), func(p int32) bool { return l.ExternalID[p] == id })
-		x.several[i] = old >= 0
+		k := kind(int32(i))
+		x.any.put(posindex.Hash(id, 0, 0), i, func(p int32) bool { return l.ExternalID[p] == id })
+		if k != noKind {
+			x.fit.put(posindex.Hash(id, int64(k), 0), i, func(p int32) bool { return l.ExternalID[p] == id && kind(p) == k })
+		}
 	}
 	return x
 }
@@ -118,13 +166,20 @@ func needsExternalIDs(g *schema.GPUEvents) bool {
 	return false
 }
 
-func (x externalIDs) find(g *schema.GPUEvents, i int) int32 {
-	if x.table == nil || g.ExternalID[i] == schema.Null || g.ExternalID[i] == 0 {
+func (x *externalIDs) find(g *schema.GPUEvents, i int) int32 {
+	if x == nil || g.ExternalID[i] == schema.Null || g.ExternalID[i] == 0 {
 		return -1
 	}
-	id := g.ExternalID[i]
-	p := x.table.Find(posindex.Hash(id, 0, 0), func(p int32) bool { return x.l.ExternalID[p] == id })
-	if p >= 0 && x.several[p] {
+	id, k := g.ExternalID[i], g.Kind[i]
+	p := x.fit.table.Find(posindex.Hash(id, int64(k), 0), func(p int32) bool {
+		return x.l.ExternalID[p] == id && kindOfCall(x.l.Names[x.l.Name[p]]) == k
+	})
+	only := &x.fit
+	if p < 0 {
+		p = x.any.table.Find(posindex.Hash(id, 0, 0), func(p int32) bool { return x.l.ExternalID[p] == id })
+		only = &x.any
+	}
+	if p >= 0 && only.several[p] {
 		return -1
 	}
 	return p

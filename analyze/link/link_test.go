@@ -80,12 +80,13 @@ func randomTrace(r *rand.Rand) *schema.Trace {
 		l.Correlation = append(l.Correlation, maybe(r.Int64N(8)))
 		l.ExternalID = append(l.ExternalID, maybe(r.Int64N(8)))
 		l.Tick = append(l.Tick, r.Int64N(40))
-		l.Name = append(l.Name, 0)
+		l.Name = append(l.Name, uint32(r.IntN(4)))
 	}
-	t.Launches.Names = []string{"launch"}
+	t.Launches.Names = []string{"hipLaunchKernel", "hipMemcpyAsync", "hipMemsetAsync", "hipStreamSynchronize"}
 	for range r.IntN(20) {
 		g := &t.GPU
 		g.Start, g.End = append(g.Start, 0), append(g.End, 1)
+		g.Kind = append(g.Kind, schema.Kind(r.IntN(3)))
 		g.Correlation = append(g.Correlation, maybe(r.Int64N(8)))
 		g.ExternalID = append(g.ExternalID, maybe(r.Int64N(8)))
 		if byPID {

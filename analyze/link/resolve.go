@@ -131,7 +131,7 @@ func Resolve(t *schema.Trace, o Options) *Links {
 	calls := newCalls(&t.Launches, o)
 	l.Superseded = calls.superseded
 	l.Counts.Superseded, l.Counts.Contested = calls.nSuperseded, calls.nContested
-	external := externalIDs{}
+	var external *externalIDs
 	if o.ExternalID {
 		external = newExternalIDs(t)
 	}

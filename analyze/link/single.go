@@ -54,14 +54,7 @@ func scanLaunches(t *schema.Trace, i int, o Options) (launch int, reason Reason)
 		if !o.ExternalID || g.ExternalID == nil || l.ExternalID == nil || g.ExternalID[i] == schema.Null || g.ExternalID[i] == 0 {
 			return -1, NoLaunch
 		}
-		for p, id := range l.ExternalID {
-			if id == g.ExternalID[i] && launch >= 0 {
-				return -1, NoLaunch
-			} else if id == g.ExternalID[i] {
-				launch = p
-			}
-		}
-		return launch, NoLaunch
+		return scanExternalID(t, i), NoLaunch
 	}
 	for p := range l.Len() {
 		if l.Correlation[p] != corr || l.KeyPID[p] != pid {
@@ -73,6 +66,28 @@ func scanLaunches(t *schema.Trace, i int, o Options) (launch int, reason Reason)
 		launch = p
 	}
 	return launch, NoLaunch
+}
+
+// scanExternalID returns the only call with the External id of event i whose
+// name fits the event's kind, or the only one at all where none fits.
+func scanExternalID(t *schema.Trace, i int) int {
+	var fit, any []int
+	for p, id := range t.Launches.ExternalID {
+		if id != t.GPU.ExternalID[i] {
+			continue
+		}
+		any = append(any, p)
+		if kindOfCall(t.Launches.Names[t.Launches.Name[p]]) == t.GPU.Kind[i] {
+			fit = append(fit, p)
+		}
+	}
+	if len(fit) > 0 {
+		any = fit
+	}
+	if len(any) != 1 {
+		return -1
+	}
+	return any[0]
 }
 
 func scanSpans(t *schema.Trace, launch int, wide bool) (ref schema.EntityRef, state State) {

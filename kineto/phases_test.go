@@ -1,0 +1,100 @@
+package kineto
+
+import (
+	"strings"
+	"testing"
+)
+
+// rowsOf reads a trace of the given events and returns the rows of a table.
+func rowsOf(t *testing.T, table string, events ...string) []string {
+	t.Helper()
+	got := readAll(t, from([]byte(`{"traceEvents":[`+strings.Join(events, ",")+`]}`)), Options{Workers: 1})
+	if got.err != "" {
+		t.Fatal(got.err)
+	}
+	return got.rows[table]
+}
+
+func wantRows(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d rows, want %d:\n%s", len(got), len(want), strings.Join(got, "\n"))
+	}
+	for i, w := range want {
+		for _, part := range strings.Fields(w) {
+			if !strings.Contains(" "+got[i], " "+part+" ") {
+				t.Errorf("row %d lacks %s: %s", i, part, got[i])
+			}
+		}
+	}
+}
+
+// TestBeginEnd pairs begin and end events that stand in any order.
+func TestBeginEnd(t *testing.T) {
+	be := func(ph, name, ts, tid string) string {
+		return `{"ph":"` + ph + `","name":"` + name + `","cat":"c","pid":1,"tid":` + tid + `,"ts":` + ts + `,"args":{"k":"` + ph + name + `"}}`
+	}
+	wantRows(t, rowsOf(t, "cpu_events",
+		be("E", "inner", "30", "1"), be("B", "outer", "10", "1"), be("B", "inner", "20", "1"), be("E", "outer", "40", "1"),
+		be("B", "other thread", "15", "2"), be("B", "open", "50", "1"), be("E", "stray", "5", "3"),
+	),
+		`event_index=1 name="outer" start_ns=10000 dur_ns=30000 end_ns=40000 pairing="paired" end_index=3 args_json="{\"k\":\"Bouter\",\"event.end_args\":{\"k\":\"Eouter\"}}"`,
+		`event_index=2 name="inner" start_ns=20000 dur_ns=10000 end_index=0`,
+		`event_index=4 pairing="no_end" time_flag="missing_duration"`,
+		`event_index=5 name="open" start_ns=50000 pairing="no_end"`,
+		`event_index=6 name="stray" pairing="no_begin"`,
+	)
+}
+
+func TestCounters(t *testing.T) {
+	wantRows(t, rowsOf(t, "counters",
+		`{"ph":"C","name":"mem","pid":"GPU 0 Counters","ts":1.5,"args":{"bytes":9007199254740993,"":0.25,"label":"x"}}`,
+		`{"ph":"C","name":"none","pid":1,"ts":2}`,
+	),
+		`event_index=0 name="mem" series="bytes" start_ns=1500 value_int=9007199254740993`,
+		`event_index=0 series="" value=0.25`,
+		`event_index=0 series="label" value_text="x"`,
+		`event_index=1 name="none" pid=1`,
+	)
+}
+
+func TestOtherPhases(t *testing.T) {
+	wantRows(t, rowsOf(t, "instants",
+		`{"ph":"i","cat":"cpu_instant_event","name":"[memory]","s":"t","pid":1,"tid":1,"ts":1,"args":{"Bytes":-64,"Addr":18446744073709551615,"Device Type":1,"Device Id":0,"Total Allocated":5}}`,
+		`{"ph":"b","cat":"async","name":"a","id":"0x1f","pid":1,"tid":1,"ts":2}`,
+		`{"name":"no phase","pid":"CPU functions","ts":3,"dur":4}`,
+	),
+		`event_index=0 phase="i" scope="t" bytes=-64 addr=-1 device_type=1 device_id=0 total_allocated_bytes=5`,
+		`event_index=1 phase="b" id="0x1f"`,
+		`event_index=2 start_ns=3000 dur_ns=4000`,
+	)
+	wantRows(t, rowsOf(t, "flows",
+		`{"ph":"s","cat":"ac2g","name":"ac2g","id":7,"pid":1,"tid":1,"ts":1}`,
+		`{"ph":"f","cat":"ac2g","name":"ac2g","id":"x7","bp":"e","pid":0,"tid":"stream 7","ts":2}`,
+	), `phase="s" id=7`, `phase="f" id_text="x7" bind_point="e" pid=0`)
+	wantRows(t, rowsOf(t, "metadata",
+		`{"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"python"}}`,
+		`{"ph":"M","name":"thread_sort_index","pid":1,"tid":2,"args":{"sort_index":9}}`,
+	), `name="process_name" value="python"`, `name="thread_sort_index" sort_index=9`)
+}
+
+// TestVendors checks the categories of other vendors and of 2021.
+func TestVendors(t *testing.T) {
+	x := func(cat string) string {
+		return `{"ph":"X","cat":"` + cat + `","name":"n","pid":1,"tid":1,"ts":1,"dur":1}`
+	}
+	cats := []string{"cuda_runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "xpu_driver", "mtia_runtime", "privateuse1_runtime", "privateuse1_driver", "glow_runtime", "Runtime"}
+	var events []string
+	for _, c := range cats {
+		events = append(events, x(c))
+	}
+	if n := len(rowsOf(t, "launches", events...)); n != len(cats) {
+		t.Errorf("%d launches of %d", n, len(cats))
+	}
+	if n := len(rowsOf(t, "gpu_events", x("Kernel"), x("Memcpy"), x("Memset"), x("kernel"), x("gpu_memcpy"), x("gpu_memset"))); n != 6 {
+		t.Errorf("%d GPU events of 6", n)
+	}
+	if n := len(rowsOf(t, "cpu_events", x("cpu_op"), x("overhead"), x("cuda_sync"), x("python_function"), x("mtia_ccp_events"), x("KERNEL"))); n != 6 {
+		t.Errorf("%d other events of 6", n)
+	}
+}
