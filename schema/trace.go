@@ -42,7 +42,12 @@ type Opt[T any] struct {
 func Some[T any](v T) Opt[T] { return Opt[T]{V: v, OK: true} }
 
 // OptInt turns a column value into an optional one.
-func OptInt(v int64) Opt[int64] { return Opt[int64]{V: v, OK: v != Null} }
+func OptInt(v int64) Opt[int64] {
+	if v == Null {
+		return Opt[int64]{}
+	}
+	return Some(v)
+}
 
 // EntityRef names an iteration: an ID within a producer.
 type EntityRef struct {

@@ -77,7 +77,7 @@ func (r *Result) Record(i int) Record {
 		rec.Iteration = schema.Some(ref)
 	}
 	if rec.DeviceUUID = textAt(e.UUID, e.Names, first); rec.DeviceUUID == "" {
-		pid := schema.Null
+		pid := schema.Null // so that it is not process 0
 		if rec.PID.OK {
 			pid = rec.PID.V
 		}
@@ -165,8 +165,11 @@ func (r *Result) AppendRecord(dst []byte, i int) []byte {
 		key string
 		v   schema.Opt[int64]
 	}{
-		{"cuda_correlation_id", rec.Correlation}, {"stream_id", rec.Stream}, {"graph_id", rec.Graph},
-		{"start_ns", rec.StartNS}, {"end_ns", rec.EndNS},
+		{"cuda_correlation_id", rec.Correlation},
+		{"stream_id", rec.Stream},
+		{"graph_id", rec.Graph},
+		{"start_ns", rec.StartNS},
+		{"end_ns", rec.EndNS},
 	} {
 		dst = append(dst, `,"`...)
 		dst = append(dst, f.key...)

@@ -61,14 +61,14 @@ func severalProcesses(l *schema.Launches) bool {
 
 func (c *calls) put(i int) int32 {
 	key, corr := c.l.KeyPID[i], c.l.Correlation[i]
-	return c.table.Put(posindex.Hash(key, corr, 0), int32(i), func(p int32) bool {
+	return c.table.Put(posindex.Hash(corr, key, 0), int32(i), func(p int32) bool {
 		return c.l.Correlation[p] == corr && c.l.KeyPID[p] == key
 	})
 }
 
 func (c *calls) putOwn(own *posindex.Table, i int) int32 {
 	key, corr, pid := c.l.KeyPID[i], c.l.Correlation[i], c.l.PID[i]
-	return own.Put(posindex.Hash(key, corr, pid), int32(i), func(p int32) bool {
+	return own.Put(posindex.Hash(corr, key, pid), int32(i), func(p int32) bool {
 		return c.l.Correlation[p] == corr && c.l.KeyPID[p] == key && c.l.PID[p] == pid
 	})
 }
@@ -76,7 +76,7 @@ func (c *calls) putOwn(own *posindex.Table, i int) int32 {
 // find returns the call that launched work of a process (Null where keys have
 // none) with a correlation ID, or -1 and the reason.
 func (c *calls) find(pid, corr int64) (int32, Reason) {
-	p := c.table.Find(posindex.Hash(pid, corr, 0), func(p int32) bool {
+	p := c.table.Find(posindex.Hash(corr, pid, 0), func(p int32) bool {
 		return c.l.Correlation[p] == corr && c.l.KeyPID[p] == pid
 	})
 	if p >= 0 && c.contested != nil && c.contested[p] {

@@ -35,12 +35,29 @@ func TestLookup(t *testing.T) {
 		id        string
 		span      int32
 	}{
-		{1, -1, None, "", -1}, {1, 0, One, "a", 0}, {1, 9, One, "a", 0}, {1, 10, One, "b", 1}, {1, 19, One, "b", 1}, {1, 20, None, "", -1},
-		{2, 5, One, "a", 2}, {2, 10, One, "a", 4}, {2, 14, One, "a", 4}, {2, 15, One, "a", 3}, {2, 20, One, "a", 2}, {2, 100, None, "", -1},
-		{3, 5, One, "a", 5}, {3, 10, Ambiguous, "", -1}, {3, 20, One, "a", 5},
-		{4, 5, None, "", -1}, {4, 4, None, "", -1},
-		{1, 50, One, "w", 9}, {7, 50, One, "w", 9}, {7, 60, One, "v", 10}, {7, 66, Ambiguous, "", -1},
-		{3, 55, One, "a", 5}, {schema.Null, 55, One, "w", 9},
+		{1, -1, None, "", -1},
+		{1, 0, One, "a", 0},
+		{1, 9, One, "a", 0},
+		{1, 10, One, "b", 1},
+		{1, 19, One, "b", 1},
+		{1, 20, None, "", -1},
+		{2, 5, One, "a", 2},
+		{2, 10, One, "a", 4},
+		{2, 14, One, "a", 4},
+		{2, 15, One, "a", 3},
+		{2, 20, One, "a", 2},
+		{2, 100, None, "", -1},
+		{3, 5, One, "a", 5},
+		{3, 10, Ambiguous, "", -1},
+		{3, 20, One, "a", 5},
+		{4, 5, None, "", -1},
+		{4, 4, None, "", -1},
+		{1, 50, One, "w", 9},
+		{7, 50, One, "w", 9},
+		{7, 60, One, "v", 10},
+		{7, 66, Ambiguous, "", -1},
+		{3, 55, One, "a", 5},
+		{schema.Null, 55, One, "w", 9},
 	} {
 		got := x.Lookup(1, c.tid, c.tick)
 		want := Result{State: c.state, Span: c.span}

@@ -7,6 +7,7 @@ capture, and at last a row "end". A refusal is one row "error" in place of what
 it prevented.
 """
 
+import gc
 import json
 import sys
 from pathlib import Path
@@ -103,4 +104,5 @@ def main():
         sys.stdout.flush()
 
 
+gc.disable()  # the documents are trees: counting references frees them
 main()

@@ -24,11 +24,16 @@ func New(n int) *Table {
 	return &Table{slots: make([]int32, size), mask: uint64(size - 1)}
 }
 
-// Hash mixes up to three integers of a key.
-func Hash(a, b, c int64) uint64 {
-	h := mix(uint64(a)*seed[0] + seed[1])
-	h = mix(h ^ uint64(b)*seed[1])
-	return mix(h + uint64(c)*seed[0])
+// Hash mixes up to three integers of a key. IDs are mostly handed out in turn,
+// so 16 neighbouring values of the first one share a cache line of the table;
+// everything else about them is mixed.
+func Hash(id, b, c int64) uint64 {
+	h := mix(uint64(id>>4)*seed[0] + seed[1])
+	if b|c != 0 {
+		h = mix(h ^ uint64(b)*seed[1])
+		h = mix(h + uint64(c)*seed[0])
+	}
+	return h<<4 | uint64(id&15)
 }
 
 func mix(x uint64) uint64 {
