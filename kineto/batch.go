@@ -26,7 +26,10 @@ func (c *column) put(row int32, v int64) {
 
 // grow makes room in both slices at once, so that put checks only one.
 func (c *column) grow() {
-	n := max(2048, 2*cap(c.rows))
+	n := max(64, 2*cap(c.rows))
+	if n < 4096 {
+		n *= 2
+	}
 	c.rows = append(make([]int32, 0, n), c.rows...)
 	c.vals = append(make([]int64, 0, n), c.vals...)
 	c.rows = c.rows[:len(c.rows):n]
