@@ -67,7 +67,7 @@ file, no network, no extensions. Redirect the output to keep it.`,
 }
 
 // runSQL prints the answer to one query.
-func runSQL(ctx context.Context, stdin io.Reader, stdout io.Writer, o *sqlOptions) error {
+func runSQL(ctx context.Context, stdin io.Reader, stdout io.Writer, o *sqlOptions) (err error) {
 	format, err := query.ParseFormat(o.format)
 	if err != nil {
 		return errUsage("sql: %v", err)
@@ -90,7 +90,7 @@ func runSQL(ctx context.Context, stdin io.Reader, stdout io.Writer, o *sqlOption
 		}
 		return err
 	}
-	defer db.Close()
+	defer func() { err = errors.Join(err, db.Close()) }()
 	rows, err := db.Query(ctx, text)
 	if errors.Is(err, query.ErrForbidden) || errors.Is(err, query.ErrEmpty) {
 		return errUsage("sql: %v", err)
