@@ -26,57 +26,120 @@ func (c *importer) writeActivities(s *sink, m *model, links *link.Links, path st
 	if detail == activity.Kernel {
 		groups = activity.Group(m.trace, links, detail)
 	}
-	b := newBuilder(&schema.TableActivities)
-	for i := range groups.Len() {
-		b.row()
-		m.activityRow(b, groups, links, i, uuids)
-		if b.n == c.o.RowGroup {
-			if err := s.built(b); err != nil {
-				return err
-			}
-		}
-	}
-	return s.built(b)
+	return (&retainedTable{
+		t: &schema.TableActivities, order: identity(groups.Len()), extra: m.activityColumns(groups, links, uuids),
+	}).write(s, c.o.RowGroup)
 }
 
-func (m *model) activityRow(b *builder, g *activity.Groups, links *link.Links, i int, uuids map[int64]deviceUUID) {
-	e := &m.trace.GPU
-	first := g.First[i]
-	b.int("activity_id", int64(i)+1)
-	b.text("detail", g.Detail.String())
-	b.text("kind", e.Kind[first].String())
-	b.text("first_name", e.Names[e.Name[first]])
-	b.int("event_count", int64(len(g.Members(i))))
-	b.int("start_ns", g.Start[i])
-	b.int("end_ns", g.End[i])
-	b.int("busy_ns", g.Busy[i])
-	b.int("summed_ns", g.Summed[i])
-	if v := g.Intervals(i); v != nil && g.Start[i] != schema.Null {
-		list := make([]schema.Interval, len(v))
-		for k, x := range v {
-			list[k] = schema.Interval{OffsetNS: x.Start - g.Start[i], DurNS: x.End - x.Start}
+// identity returns 0, 1, 2, … n-1.
+func identity(n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(i)
+	}
+	return out
+}
+
+// activityColumns are the columns of activities.
+func (m *model) activityColumns(g *activity.Groups, links *link.Links, uuids map[int64]deviceUUID) map[string]func() source {
+	e, l := &m.trace.GPU, &m.trace.Launches
+	n := g.Len()
+	iter := newIterationDict(m.trace.Spans)
+	ints := func(value func(i int) int64) func() source {
+		return func() source {
+			out := make([]int64, n)
+			for i := range out {
+				out[i] = value(i)
+			}
+			return source{vals: out}
 		}
-		b.list("intervals", list)
 	}
-	b.int("device", e.Device[first])
-	if u, ok := uuids[e.Device[first]]; ok {
-		b.text("device_uuid", u.uuid)
+	opt := func(value func(i int) schema.Opt[int64]) func() source {
+		return ints(func(i int) int64 {
+			if v := value(i); v.OK {
+				return v.V
+			}
+			return schema.Null
+		})
 	}
-	b.optInt("stream", g.Stream(i))
-	b.int("correlation", e.Correlation[first])
-	b.optInt("graph_id", g.Graph(i))
-	if l := links.Launch[first]; l >= 0 {
-		b.int("launch_id", m.trace.Launches.EventIndex[l])
-		b.text("launch_api", m.trace.Launches.Names[m.trace.Launches.Name[l]])
-		b.int("pid", m.trace.Launches.PID[l])
+	texts := func(dict []string, value func(i int) int64) func() source {
+		return func() source {
+			src := ints(value)()
+			src.dict = dict
+			return src
+		}
 	}
-	if sp := links.Span(int(first)); sp >= 0 {
-		x := &m.trace.Spans[sp]
-		b.text("iteration_producer", x.Ref.Producer)
-		b.text("iteration_id", x.Ref.ID)
-		b.int("iteration_range", x.EventIndex)
+	first := func(i int) int32 { return g.First[i] }
+	launch := func(of func(l int32) int64) func(i int) int64 {
+		return func(i int) int64 {
+			if k := links.Launch[first(i)]; k >= 0 {
+				return of(k)
+			}
+			return schema.Null
+		}
 	}
-	b.optText("unresolved_reason", links.Reason[first].String())
+	cols := map[string]func() source{
+		"activity_id": ints(func(i int) int64 { return int64(i) + 1 }),
+		"detail":      texts([]string{g.Detail.String()}, func(int) int64 { return 0 }),
+		"kind":        texts(kinds, func(i int) int64 { return int64(e.Kind[first(i)]) }),
+		"first_name":  texts(e.Names, func(i int) int64 { return int64(e.Name[first(i)]) }),
+		"event_count": ints(func(i int) int64 { return int64(len(g.Members(i))) }),
+		"start_ns":    ints(func(i int) int64 { return g.Start[i] }),
+		"end_ns":      ints(func(i int) int64 { return g.End[i] }),
+		"busy_ns":     ints(func(i int) int64 { return g.Busy[i] }),
+		"summed_ns":   ints(func(i int) int64 { return g.Summed[i] }),
+		"device":      ints(func(i int) int64 { return e.Device[first(i)] }),
+		"stream":      opt(g.Stream),
+		"correlation": ints(func(i int) int64 { return e.Correlation[first(i)] }),
+		"graph_id":    opt(g.Graph),
+		"launch_id":   ints(launch(func(k int32) int64 { return l.EventIndex[k] })),
+		"launch_api":  texts(l.Names, launch(func(k int32) int64 { return int64(l.Name[k]) })),
+		"pid":         ints(launch(func(k int32) int64 { return l.PID[k] })),
+		"device_uuid": func() source { return m.uuidColumn(g, uuids) },
+		"intervals":   func() source { return source{lists: func(i int) []schema.Interval { return intervalsOf(g, i) }} },
+		"unresolved_reason": func() source {
+			out := make([]link.Reason, n)
+			for i := range out {
+				out[i] = links.Reason[first(i)]
+			}
+			return codes(out, reasons, true)
+		},
+	}
+	iterationColumns(cols, n, func(i int) int32 { return links.Span(int(first(i))) }, iter)
+	return cols
+}
+
+// intervalsOf returns the busy intervals of a record, nil where it has none of
+// its own.
+func intervalsOf(g *activity.Groups, i int) []schema.Interval {
+	v := g.Intervals(i)
+	if v == nil || g.Start[i] == schema.Null {
+		return nil
+	}
+	out := make([]schema.Interval, len(v))
+	for k, x := range v {
+		out[k] = schema.Interval{OffsetNS: x.Start - g.Start[i], DurNS: x.End - x.Start}
+	}
+	return out
+}
+
+func (m *model) uuidColumn(g *activity.Groups, uuids map[int64]deviceUUID) source {
+	src := source{vals: make([]int64, g.Len())}
+	ids := map[int64]int64{}
+	for i := range src.vals {
+		src.vals[i] = schema.Null
+		d := m.trace.GPU.Device[g.First[i]]
+		u, ok := uuids[d]
+		if !ok {
+			continue
+		}
+		if _, ok := ids[d]; !ok {
+			ids[d] = int64(len(src.dict))
+			src.dict = append(src.dict, u.uuid)
+		}
+		src.vals[i] = ids[d]
+	}
+	return src
 }
 
 // deviceUUID is a UUID and where it comes from.

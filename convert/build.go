@@ -1,8 +1,6 @@
 package convert
 
 import (
-	"math"
-
 	"tracelake/schema"
 )
 
@@ -51,19 +49,6 @@ func (b *builder) optInt(name string, v schema.Opt[int64]) {
 	}
 }
 
-func (b *builder) bool(name string, v bool) {
-	if v {
-		b.int(name, 1)
-	} else {
-		b.int(name, 0)
-	}
-}
-
-func (b *builder) float(name string, v float64) {
-	x, _ := b.col(name)
-	x.Vals = append(x.Vals, int64(math.Float64bits(v)))
-}
-
 func (b *builder) text(name, v string) {
 	x, c := b.col(name)
 	if b.dict[c] == nil {
@@ -89,11 +74,6 @@ func (b *builder) opt(name string, v schema.Opt[string]) {
 	if v.OK {
 		b.text(name, v.V)
 	}
-}
-
-func (b *builder) list(name string, v []schema.Interval) {
-	x, _ := b.col(name)
-	x.Lists = append(x.Lists, v)
 }
 
 // take returns the rows and starts afresh.

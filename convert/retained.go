@@ -15,10 +15,11 @@ type source struct {
 	// Strings: dict holds them by value, or names by value where dict is nil.
 	dict  []string
 	names bool
+	lists func(row int) []schema.Interval // of an Intervals column, instead of vals
 }
 
 // retainedTable writes a table that was kept in memory. Columns that the
-// reader holds come from there; computed ones from extra.
+// reader holds come from rows, which may be nil; computed ones from extra.
 type retainedTable struct {
 	t     *schema.Table
 	rows  *kineto.Retained
@@ -100,7 +101,7 @@ func (x *retainedTable) source(c int) (src source) {
 	case name == schema.TraceIDColumn:
 	case f != nil:
 		src = f()
-	case x.rows.Has(name):
+	case x.rows != nil && x.rows.Has(name):
 		src = source{vals: x.rows.ValuesAt(c), names: x.t.Columns[c].Type == schema.String}
 	}
 	return src
@@ -141,6 +142,17 @@ type gatherer struct {
 
 func (g *gatherer) vector(order []int32) schema.Vector {
 	v := schema.Vector{Rows: g.at[:0], Vals: g.vals[:0]}
+	if g.src.lists != nil {
+		v.Vals = nil
+		for r, i := range order {
+			if list := g.src.lists(int(i)); list != nil {
+				v.Rows = append(v.Rows, int32(r))
+				v.Lists = append(v.Lists, list)
+			}
+		}
+		g.at = v.Rows
+		return v
+	}
 	if g.src.vals == nil {
 		v.Rows = []int32{}
 		return v

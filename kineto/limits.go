@@ -4,7 +4,7 @@ package kineto
 // ranges they bound its memory whatever a file says.
 const (
 	// DefaultChunkSize is how much text one worker decodes at a time, in bytes.
-	DefaultChunkSize = 8 << 20
+	DefaultChunkSize = 4 << 20
 	// DefaultRowGroup is how many rows a row group holds.
 	DefaultRowGroup = 122_880
 
