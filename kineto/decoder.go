@@ -419,7 +419,7 @@ func (d *decoder) nested(s slot, i int) int {
 		raw = d.rawDims
 	}
 	// Events of one name often repeat the same lists.
-	gi := (uint32(d.nameID)*0x9E3779B1 ^ uint32(s)*0x85EBCA77 ^ uint32(load64(b, i))*0xC2B2AE3D) >> 21
+	gi := (d.nameID*0x9E3779B1 ^ uint32(s)*0x85EBCA77 ^ uint32(load64(b, i))*0xC2B2AE3D) >> 21
 	g := &d.guess[gi]
 	if g.slot == uint32(s)+1 {
 		want := raw.at(g.raw)

@@ -359,7 +359,7 @@ func jsonTruncated(v []byte) (int64, bool) {
 	if n, ok := jsonInt(v); ok {
 		return n, true
 	}
-	if i := bytes.IndexByte(v, '.'); i > 0 && bytes.IndexAny(v, "eE") < 0 {
+	if i := bytes.IndexByte(v, '.'); i > 0 && !bytes.ContainsAny(v, "eE") {
 		return jsonInt(v[:i])
 	}
 	return 0, false

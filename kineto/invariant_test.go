@@ -62,7 +62,7 @@ func TestChunkSize(t *testing.T) {
 func TestCompression(t *testing.T) {
 	for name, b := range inputs(t) {
 		text := plainText(b)
-		if text == nil || len(text) == 0 {
+		if len(text) == 0 {
 			continue
 		}
 		want := readAll(t, from(text), Options{})

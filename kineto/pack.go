@@ -76,7 +76,7 @@ func (r *Retained) add(t *tableBatch, base int64, mapping *remap) {
 			for i := range vals {
 				vals[i] += base
 			}
-		case r.Table.Columns[c].Type == schema.String && len(vals) > 0 && !(c < len(t.cols) && r.isKind(c)):
+		case r.Table.Columns[c].Type == schema.String && !r.isKind(c):
 			for i := range vals {
 				vals[i] = mapping.to(uint32(vals[i]))
 			}

@@ -321,13 +321,17 @@ func (p *pipeline) noEvents(b []byte, end int, eof bool) error {
 // decodeChunks is the work of one worker.
 func (p *pipeline) decodeChunks() {
 	var d *decoder
+	defer func() {
+		if d != nil {
+			decoders.Put(d)
+		}
+	}()
 	for j := range p.jobs {
 		if p.o.Gate != nil {
 			p.o.Gate <- struct{}{}
 		}
 		if d == nil {
 			d = decoders.Get().(*decoder)
-			defer decoders.Put(d)
 		}
 		if j.start < 0 {
 			j.start = guessStart(j.buf, j.n)

@@ -17,14 +17,14 @@ func (d *decoder) otherValue(key int, g *step, i int) int {
 	}
 	raw := d.b[i:e]
 	a := argument{slot: -1}
-	switch {
-	case key == keyArgs:
+	switch key {
+	case keyArgs:
 		d.enterArgs() // the last args count, also when they are none
 		if string(raw) == "null" {
 			return e
 		}
 		a.key, a.top = "args", true
-	case key == keyUnlearned:
+	case keyUnlearned:
 		a.key, a.top = g.name, g.top
 	default:
 		k := d.dyn[key-maxSlots]
@@ -176,7 +176,7 @@ func (d *decoder) slowValue(s slot, i int) int {
 // noteTimeText does for unusual forms of times what noteFraction does.
 func (d *decoder) noteTimeText(text []byte, v int64) {
 	frac := 3 // an exponent tells nothing about padding
-	if i := bytes.IndexByte(text, '.'); i >= 0 && bytes.IndexAny(text, "eE") < 0 {
+	if i := bytes.IndexByte(text, '.'); i >= 0 && !bytes.ContainsAny(text, "eE") {
 		frac = len(text) - i - 1
 	}
 	d.noteFraction(v, frac)

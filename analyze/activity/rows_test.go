@@ -300,10 +300,10 @@ func compareRows(t testing.TB, got, want []row) {
 	for i := range max(len(got), len(want)) {
 		var g, w any
 		if i < len(got) {
-			g = map[string]any(got[i])
+			g = got[i]
 		}
 		if i < len(want) {
-			w = map[string]any(want[i])
+			w = want[i]
 		}
 		if same(g, w) {
 			continue

@@ -136,7 +136,8 @@ func Resolve(t *schema.Trace, o Options) *Links {
 		external = newExternalIDs(t)
 	}
 	for i := range n {
-		launch, method, reason := int32(-1), Unlinked, NoLaunch
+		var launch int32
+		method, reason := Unlinked, NoLaunch
 		if c := t.GPU.Correlation[i]; c != schema.Null {
 			launch, reason = calls.find(pidOf(&t.GPU, i), c)
 			method = ByCorrelation

@@ -112,8 +112,15 @@ func printInspection(w io.Writer, x *convert.Inspection) {
 	}
 	h := &x.Header
 	for _, kv := range [][2]string{
-		{"host", h.Host}, {"trace id", h.TraceID}, {"vLLM", h.VLLMVersion}, {"CUPTI", h.CUPTIVersion},
-		{"CUDA runtime", h.CUDARuntime}, {"CUDA driver", h.CUDADriver}, {"HIP runtime", h.HIPRuntime}, {"backend", h.Backend}, {"written to", h.TraceName},
+		{"host", h.Host},
+		{"trace id", h.TraceID},
+		{"vLLM", h.VLLMVersion},
+		{"CUPTI", h.CUPTIVersion},
+		{"CUDA runtime", h.CUDARuntime},
+		{"CUDA driver", h.CUDADriver},
+		{"HIP runtime", h.HIPRuntime},
+		{"backend", h.Backend},
+		{"written to", h.TraceName},
 	} {
 		row(kv[0], kv[1])
 	}

@@ -1,6 +1,7 @@
 package columnar
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -67,7 +68,7 @@ func readLeaf(t *testing.T, c *schema.Column, chunk parquet.ColumnChunk) (out []
 	defer pages.Close()
 	for {
 		p, err := pages.ReadPage()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out
 		}
 		if err != nil {
@@ -75,7 +76,7 @@ func readLeaf(t *testing.T, c *schema.Column, chunk parquet.ColumnChunk) (out []
 		}
 		vals := make([]parquet.Value, p.NumValues())
 		n, err := p.Values().ReadValues(vals)
-		if n != len(vals) || err != nil && err != io.EOF {
+		if n != len(vals) || err != nil && !errors.Is(err, io.EOF) {
 			t.Fatalf("%s: %d of %d values: %v", c.Name, n, len(vals), err)
 		}
 		for _, v := range vals {
