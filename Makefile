@@ -45,7 +45,9 @@ venv:
 test: venv build
 	$(VENV)/bin/ruff check --config python/ruff.toml python bench
 	go vet ./...
-	PYTHON=$(CURDIR)/$(VENV)/bin/python go test -race -timeout $(TEST_TIMEOUT) ./...
+	export TRACELAKE_PYTHON=$(CURDIR)/$(VENV)/bin/python; \
+	go test -race -timeout $(TEST_TIMEOUT) ./... && \
+	go test -timeout $(TEST_TIMEOUT) -run TestLive -v ./analyze/activity | grep -v '^ \+--- PASS'
 	$(VENV)/bin/python -m pytest -q python/tests
 
 ## lint: formatting and static checks; none of them may print anything

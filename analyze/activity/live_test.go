@@ -161,6 +161,9 @@ func TestLive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
+	if raceEnabled {
+		t.Skip("SKIPPED: make test runs it without the race detector, which would take ten minutes and has nothing to watch: one goroutine")
+	}
 	ref := startReference(t)
 	records := 0
 	for _, path := range traces(t) {
