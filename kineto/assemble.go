@@ -1,7 +1,6 @@
 package kineto
 
 import (
-	"slices"
 	"sync"
 
 	"tracelake/schema"
@@ -29,6 +28,15 @@ type assembled struct {
 	seen []uint32 // which batch an entry of ids belongs to
 }
 
+// reserve makes room for n more values.
+func (a *assembled) reserve(n int) {
+	if n += len(a.rows); n > cap(a.rows) || n > cap(a.vals) {
+		n = max(n, 2*cap(a.rows))
+		a.rows = append(make([]int32, 0, n), a.rows...)
+		a.vals = append(make([]int64, 0, n), a.vals...)
+	}
+}
+
 func newAssembler(tab tableID) *assembler {
 	a := &assembler{tab: tab, spec: &specs[tab], cols: make([]assembled, len(specs[tab].table.Columns))}
 	if m, _ := memories[tab].Get().(*memory); m != nil {
@@ -47,8 +55,7 @@ func (a *assembler) add(t *tableBatch, strs *interner, tab tableID, base, baseNS
 		if len(src.vals) == 0 {
 			continue
 		}
-		dst.rows = slices.Grow(dst.rows, len(src.vals))
-		dst.vals = slices.Grow(dst.vals, len(src.vals))
+		dst.reserve(len(src.vals))
 		if c == colOf[tab].start || c == colOf[tab].end {
 			a.addTimes(dst, src, baseNS)
 			continue

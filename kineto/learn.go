@@ -21,9 +21,10 @@ const (
 // transition is a remembered text.
 type transition struct {
 	lit   []byte
-	word  uint64 // first eight bytes of lit
-	mask  uint64
+	word  uint64 // last eight bytes of lit, or all of a shorter one
+	mask  uint64 // which bits of word count
 	n     int32
+	back  int32 // where word stands, from the end of lit
 	open  int32 // position in lit of the brace of the next event
 	key   int32
 	flags uint8
@@ -34,19 +35,17 @@ type transitions struct {
 	t [maxTransitions]transition
 }
 
-// match returns the transition whose text stands at i, or nil.
+// match returns the transition whose text stands at i, or nil. The end of a
+// text tells texts apart: there is the key, while most begin with the same
+// white space.
 func (s *transitions) match(b []byte, i, end int) *transition {
-	if s.n == 0 {
-		return nil
-	}
-	w := load64(b, i)
 	for k := 0; k < s.n; k++ {
 		t := &s.t[k]
-		if (w^t.word)&t.mask != 0 {
+		e := i + int(t.n)
+		if e >= end || (load64(b, e-int(t.back))^t.word)&t.mask != 0 {
 			continue
 		}
-		e := i + int(t.n)
-		if e >= end || t.n > 8 && string(b[i+8:e]) != string(t.lit[8:]) {
+		if t.n > 8 && string(b[i:e-8]) != string(t.lit[:t.n-8]) {
 			continue
 		}
 		return t
@@ -63,11 +62,9 @@ func (s *transitions) learn(lit []byte, key int, flags uint8, open int) {
 	s.n++
 	t.lit = append([]byte(nil), lit...)
 	t.n, t.key, t.flags, t.open = int32(len(lit)), int32(key), flags, int32(open)
-	t.mask = ^uint64(0)
-	if len(lit) < 8 {
-		t.mask = 1<<(len(lit)*8) - 1
-	}
-	var first [8]byte
-	copy(first[:], lit)
-	t.word = load64(first[:], 0)
+	var word [8]byte
+	t.back = int32(min(len(lit), 8))
+	copy(word[:], lit[len(lit)-int(t.back):])
+	t.word = load64(word[:], 0)
+	t.mask = ^uint64(0) >> (64 - 8*t.back)
 }
