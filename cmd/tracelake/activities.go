@@ -11,10 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tracelake/analyze/activity"
-	"tracelake/analyze/link"
 	"tracelake/convert"
-	"tracelake/kineto/compat"
-	"tracelake/schema"
 )
 
 type activitiesOptions struct {
@@ -96,18 +93,17 @@ func runActivities(c *cobra.Command, o *activitiesOptions, paths []string) (err 
 	results := make([]*activity.Result, 0, len(paths))
 	summaries := make([]*activity.Summary, 0, len(paths))
 	for _, p := range paths {
-		t, outcome, err := o.load(c, p, marks)
-		if err != nil {
-			return errInput("%s: %v", p, err)
-		}
-		partial = partial || outcome == "partial"
 		opt.DeviceUUIDs = uuids.For(p)
-		r, err := activity.Capture(t, p, opt)
+		r, diags, err := convert.ImportActivities(c.Context(), p, marks, opt)
 		if err != nil {
 			if codeOf(err) == exitUsage {
 				return err
 			}
 			return errInput("%s: %v", p, err)
+		}
+		if outcome, reason := diags.Outcome(); outcome != "ok" {
+			fmt.Fprintf(c.ErrOrStderr(), "%-9s %s: %s\n", outcome, p, reason)
+			partial = partial || outcome == "partial"
 		}
 		results = append(results, r)
 		summaries = append(summaries, &r.Summary)
@@ -131,23 +127,6 @@ func runActivities(c *cobra.Command, o *activitiesOptions, paths []string) (err 
 		return &exitError{code: exitPartial}
 	}
 	return err
-}
-
-// load reads a trace. What had to be repaired or is missing goes to stderr.
-func (o *activitiesOptions) load(c *cobra.Command, path string, marks link.Marks) (*schema.Trace, string, error) {
-	if o.compat != "" {
-		t, err := compat.Load(path)
-		return t, "ok", err
-	}
-	t, res, err := convert.Load(c.Context(), path, marks)
-	if err != nil {
-		return nil, "", err
-	}
-	outcome, reason := res.Diags.Outcome()
-	if outcome != "ok" {
-		fmt.Fprintf(c.ErrOrStderr(), "%-9s %s: %s\n", outcome, path, reason)
-	}
-	return t, outcome, nil
 }
 
 // writeTo writes a file that appears only when it is complete, or to stdout.
