@@ -1,9 +1,7 @@
 package convert
 
 import (
-	"encoding/json"
 	"math"
-	"sort"
 
 	"tracelake/analyze/link"
 	"tracelake/kineto"
@@ -124,13 +122,7 @@ func (c *importer) traceColumns(b *builder, m *model, r *Report) {
 	b.opt("hip_runtime_version", h.HIPRuntime)
 	b.opt("distributed_backend", h.Backend)
 	b.opt("process_groups_json", h.ProcessGroups)
-	if h.TraceName.OK {
-		t, _ := json.Marshal(h.TraceName.V)
-		h.Rest["traceName"] = t
-	}
-	if len(h.Rest) > 0 {
-		b.text("header_json", string(sortedJSON(h.Rest)))
-	}
+	b.optText("header_json", h.RestJSON())
 	b.int("events", res.Events)
 	for _, t := range []string{"gpu_events", "launches", "ranges", "cpu_events"} {
 		b.int(t, res.Rows[t])
@@ -147,23 +139,6 @@ func addBase(v, base int64) int64 {
 		return math.MinInt64 + 1
 	}
 	return s
-}
-
-func sortedJSON(m map[string]json.RawMessage) []byte {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	o := []byte{'{'}
-	for i, k := range keys {
-		if i > 0 {
-			o = append(o, ',')
-		}
-		q, _ := json.Marshal(k)
-		o = append(append(append(o, q...), ':'), m[k]...)
-	}
-	return append(o, '}')
 }
 
 func writeDiagnostics(s *sink, d *schema.Diagnostics) error {

@@ -3,6 +3,7 @@ package kineto
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"sort"
 	"strconv"
 
@@ -322,6 +323,19 @@ func parseDevice(raw []byte) (d Device) {
 		d.Rest = string(mustJSON(m))
 	}
 	return d
+}
+
+// RestJSON returns the keys of the header without a field of their own, and
+// the trace name, as a JSON object; "" where there are none.
+func (h *Header) RestJSON() string {
+	m := maps.Clone(h.Rest)
+	if h.TraceName.OK {
+		m["traceName"] = appendQuoted(nil, []byte(h.TraceName.V))
+	}
+	if len(m) == 0 {
+		return ""
+	}
+	return string(mustJSON(m))
 }
 
 // mustJSON writes a map with sorted keys.
