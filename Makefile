@@ -47,7 +47,7 @@ test: venv build
 	go vet ./...
 	export TRACELAKE_PYTHON=$(CURDIR)/$(VENV)/bin/python; \
 	go test -race -timeout $(TEST_TIMEOUT) ./... && \
-	go test -timeout $(TEST_TIMEOUT) -run TestLive -v ./analyze/activity | grep -v '^ \+--- PASS'
+	go test -timeout $(TEST_TIMEOUT) -run TestLive -v ./analyze/activity | grep -vE '^(=== | +--- PASS)'
 	$(VENV)/bin/python -m pytest -q python/tests
 
 ## lint: formatting and static checks; none of them may print anything

@@ -143,7 +143,7 @@ func (c *committer) addTrailer(b []byte) error {
 // to go on in the chunk; done is false where the chunk was used up.
 func (c *committer) straddle(j *job) (next int, done bool, err error) {
 	have := len(c.carry)
-	for take := 64 << 10; ; take *= 8 {
+	for take := max(64<<10, have); ; take *= 8 { // with a large carry, one copy
 		take = min(take, j.n)
 		final := j.final && take == j.n
 		buf := make([]byte, have+take+pad)
