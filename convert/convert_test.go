@@ -135,6 +135,15 @@ func TestResume(t *testing.T) {
 	if r := reports["copy.json.gz"]; sum.Duplicates != 1 || !strings.Contains(r.Skipped, "same content") || r.Outcome != "ok" {
 		t.Fatalf("twin: %+v", r)
 	}
+	withTwin := parts(t, o.Output)
+	if _, sum := mustRun(t, o, copied); sum.Skipped != 1 {
+		t.Fatalf("twin again: %+v", sum)
+	}
+	o.Force = true
+	if _, sum := mustRun(t, o, copied); sum.Duplicates != 1 {
+		t.Fatalf("forced twin: %+v", sum)
+	}
+	same(t, "forced twin", withTwin, parts(t, o.Output))
 }
 
 // TestBatchGoesOn checks that bad inputs have outcomes and stop nothing.

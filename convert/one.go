@@ -179,11 +179,16 @@ func (c *importer) attempt(ctx context.Context, in Input, path string, src lake.
 		return err
 	}
 	rep.Rows = rows
+	// --force imports a file again; it does not give its rows to another one.
+	replace := c.o.Force
+	if old, ok := c.lake.DoneContent(res.SHA256); ok && old.Source.Path != src.Path {
+		replace = false
+	}
 	_, err = txn.Commit(lake.Record{
 		TraceID: id, ContentSHA256: res.SHA256, Source: src, Options: c.o.key(), Run: rep.Run,
 		Rank: optPtr(rank.value), WorldSize: rep.WorldSize, Outcome: outcome, Reason: reason,
 		Diagnostics: countCodes(res.Diags), Rows: rows, Ext: c.ext(),
-	}, c.o.Force)
+	}, replace)
 	return err
 }
 

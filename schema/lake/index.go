@@ -19,7 +19,6 @@ type index struct {
 	stamp     map[string]fileStamp // of the commit file, by trace ID
 	byContent map[string]string    // content SHA-256 to trace ID
 	bySource  map[Source]string    // to trace ID
-	twins     map[string]twin      // source path to twin
 }
 
 type fileStamp struct {
@@ -30,7 +29,7 @@ type fileStamp struct {
 func newIndex() index {
 	return index{
 		commits: map[string]Commit{}, stamp: map[string]fileStamp{},
-		byContent: map[string]string{}, bySource: map[Source]string{}, twins: map[string]twin{},
+		byContent: map[string]string{}, bySource: map[Source]string{},
 	}
 }
 
@@ -111,7 +110,6 @@ func (l *Lake) refresh() error {
 			l.idx.drop(id)
 		}
 	}
-	errs = append(errs, l.refreshTwins())
 	l.idx.loaded = true
 	return errors.Join(errs...)
 }
@@ -161,8 +159,8 @@ func (l *Lake) Files(table string) ([]string, error) {
 }
 
 // Done reports whether a file was imported with the same options: its path,
-// size and modification time are those of a commit, or of a twin of one, and
-// the files of the commit are in place. It does not look at the content.
+// size and modification time are those of a commit, and the files of the
+// commit are in place. It does not look at the content.
 func (l *Lake) Done(src Source, options string) (Commit, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,9 +168,6 @@ func (l *Lake) Done(src Source, options string) (Commit, bool) {
 		return Commit{}, false
 	}
 	id, ok := l.idx.bySource[src]
-	if t := l.idx.twins[src.Path]; !ok && t.Source == src {
-		id = t.TraceID
-	}
 	c, ok := l.idx.commits[id]
 	if ok && c.Options == options && l.intact(&c) {
 		return c, true

@@ -164,16 +164,6 @@ func TestTwinIsDuplicate(t *testing.T) {
 	if parts, temps := tree(t, root); len(parts) != 2 || len(temps) != 0 {
 		t.Fatalf("parts %v, temporary %v", parts, temps)
 	}
-	if err := l.NoteTwin(twin.Source, first.TraceID); err != nil {
-		t.Fatal(err)
-	}
-	again, err := Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, ok := again.Done(twin.Source, ""); !ok || c.TraceID != first.TraceID {
-		t.Errorf("the twin is not known: %+v %v", c, ok)
-	}
 }
 
 func TestReplace(t *testing.T) {

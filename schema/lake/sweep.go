@@ -42,7 +42,7 @@ func (l *Lake) Sweep(olderThan time.Duration) (Swept, error) {
 	var s Swept
 	limit := time.Now().Add(-olderThan)
 	err := l.sweepTransactions(&s, limit)
-	for _, dir := range []string{l.meta(), l.meta(commitsDir), l.meta(twinsDir)} {
+	for _, dir := range []string{l.meta(), l.meta(commitsDir)} {
 		sweepFiles(dir, limit)
 	}
 	return s, errors.Join(err, l.sweepParts(&s, limit))
