@@ -60,8 +60,8 @@ var methods = []string{link.Unlinked: "", link.ByCorrelation: link.ByCorrelation
 func timeColumns(t *times) map[string]func() source {
 	return map[string]func() source{
 		"start_ns":  func() source { return source{vals: t.start} },
-		"dur_ns":    func() source { return source{vals: t.dur} },
-		"end_ns":    func() source { return source{vals: t.end} },
+		"dur_ns":    func() source { return source{vals: t.durations()} },
+		"end_ns":    func() source { return source{vals: t.ends()} },
 		"time_flag": func() source { return codes(t.flag, timeFlags, true) },
 	}
 }

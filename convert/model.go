@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"slices"
 	"sort"
 
 	"tracelake/analyze/link"
@@ -22,22 +23,48 @@ var timeFlags = []string{"", "negative_duration", "missing_duration", "zero_time
 
 // times holds the times of a retained table with the base added.
 type times struct {
-	start, dur, end []int64 // ns; schema.Null where unknown
-	flag            []uint8
+	start, end []int64 // ns; schema.Null where unknown. end is nil for launches, which are linked by start
+	flag       []uint8
+	rows       *kineto.Retained
+}
+
+// durations returns the recorded durations.
+func (t *times) durations() []int64 { return t.rows.Values("dur_ns") }
+
+// ends returns the ends, which not all tables keep.
+func (t *times) ends() []int64 {
+	if t.end != nil {
+		return t.end
+	}
+	out := t.durations()
+	for i, d := range out {
+		out[i] = endOf(t.start[i], d)
+	}
+	return out
+}
+
+// endOf returns start plus duration, schema.Null where either is unknown, the
+// duration is negative or the sum out of range.
+func endOf(start, dur int64) int64 {
+	if start == schema.Null || dur < 0 { // Null is negative
+		return schema.Null
+	}
+	if e := start + dur; e >= start {
+		return e
+	}
+	return schema.Null
 }
 
 // readTimes judges the recorded times of a table.
 func readTimes(res *kineto.Result, r *kineto.Retained) *times {
-	t := &times{start: r.Values("start_ns"), dur: r.Values("dur_ns")}
-	n := len(t.start)
-	t.end, t.flag = make([]int64, n), make([]uint8, n)
-	for i := range n {
-		s, d := t.start[i], t.dur[i]
-		t.end[i] = schema.Null
+	t := &times{start: r.Values("start_ns"), rows: r}
+	dur := t.durations()
+	t.flag = make([]uint8, len(dur))
+	for i, d := range dur {
+		s := t.start[i]
 		switch {
 		case s == schema.Null:
 			t.flag[i] = flagBad
-			continue
 		case d == schema.Null:
 			t.flag[i] = flagMissing
 		case d < 0:
@@ -45,20 +72,19 @@ func readTimes(res *kineto.Result, r *kineto.Retained) *times {
 		case s == 0 && res.ZeroLost:
 			t.flag[i] = flagZero
 		}
-		abs := s + res.BaseNS
-		if (abs > s) != (res.BaseNS > 0) && res.BaseNS != 0 || abs == schema.Null {
-			t.start[i], t.flag[i] = schema.Null, flagBad
-			continue
-		}
-		t.start[i] = abs
-		if d >= 0 {
-			if e := abs + d; e >= abs {
-				t.end[i] = e
-			} else {
-				t.flag[i] = flagBad
+		if s != schema.Null {
+			abs := s + res.BaseNS
+			if (abs > s) != (res.BaseNS > 0) && res.BaseNS != 0 || abs == schema.Null {
+				abs, t.flag[i] = schema.Null, flagBad
 			}
+			t.start[i] = abs
+		}
+		dur[i] = endOf(t.start[i], d)
+		if t.start[i] != schema.Null && d >= 0 && dur[i] == schema.Null {
+			t.flag[i] = flagBad
 		}
 	}
+	t.end = dur
 	return t
 }
 
@@ -129,6 +155,7 @@ func narrow(v []int64) []uint32 {
 // newModel builds the model of what a reader kept in memory.
 func newModel(res *kineto.Result, marks *link.Marks) *model {
 	m := &model{res: res, gpu: readTimes(res, res.GPU), launches: readTimes(res, res.Launches), ranges: readTimes(res, res.Ranges)}
+	m.launches.end = nil
 	h := &res.Header
 	names := res.GPU.Names()
 	empty := uint32(len(names))
@@ -161,7 +188,7 @@ func newModel(res *kineto.Result, marks *link.Marks) *model {
 	g.Device, g.Stream = res.GPU.Values("device"), res.GPU.Values("stream")
 	g.Correlation, g.Graph = res.GPU.Values("correlation"), res.GPU.Values("graph_id")
 	g.EventIndex = res.GPU.Values("event_index")
-	if res.GPU.Has("external_id") {
+	if res.GPU.Has("external_id") && slices.Contains(g.Correlation, schema.Null) { // needed for those only
 		g.ExternalID = res.GPU.Values("external_id")
 	}
 	g.Excluded = m.gpu.excluded()
@@ -216,7 +243,7 @@ func (m *model) findOverruns() {
 		}
 		k := lane{g.Device[i], g.Stream[i]}
 		p, ok := last[k]
-		if ok && m.gpu.end[p] > m.gpu.end[i] && m.gpu.dur[i] > 0 {
+		if ok && m.gpu.end[p] > m.gpu.end[i] && m.gpu.end[i] > m.gpu.start[i] {
 			// p runs over i; p stays the one that later events are held against.
 			if m.gpu.flag[p] == flagNone {
 				m.gpu.flag[p] = flagOverruns

@@ -16,7 +16,7 @@ import (
 func main() {
 	// Almost all memory is columns without pointers, so that collecting garbage
 	// often costs little and keeps the peak low.
-	debug.SetGCPercent(50)
+	debug.SetGCPercent(20)
 	os.Exit(run(os.Args[1:]))
 }
 
