@@ -28,8 +28,16 @@ type Inspection struct {
 
 // HeaderInfo are the header keys that people ask for.
 type HeaderInfo struct {
-	Host, TraceID, VLLMVersion, CUPTIVersion, CUDARuntime, CUDADriver, HIPRuntime, Backend, TraceName string
-	GPUs                                                                                              []string
+	Host        string   `json:"host,omitempty"`
+	TraceID     string   `json:"trace_id,omitempty"`
+	VLLMVersion string   `json:"vllm_version,omitempty"`
+	CUPTI       string   `json:"cupti_version,omitempty"`
+	CUDARuntime string   `json:"cuda_runtime_version,omitempty"`
+	CUDADriver  string   `json:"cuda_driver_version,omitempty"`
+	HIPRuntime  string   `json:"hip_runtime_version,omitempty"`
+	Backend     string   `json:"distributed_backend,omitempty"`
+	TraceName   string   `json:"trace_name,omitempty"`
+	GPUs        []string `json:"gpus"`
 }
 
 // KindCount is how many events a phase and category have.
@@ -100,7 +108,7 @@ func Inspect(ctx context.Context, path string, o Options) (*Inspection, error) {
 func (x *Inspection) describe(m *model, links *link.Links) {
 	res, h := m.res, &m.res.Header
 	x.Header = HeaderInfo{
-		Host: h.Host.V, TraceID: h.TraceID.V, VLLMVersion: h.VLLMVersion.V, CUPTIVersion: h.CUPTIVersion.V,
+		Host: h.Host.V, TraceID: h.TraceID.V, VLLMVersion: h.VLLMVersion.V, CUPTI: h.CUPTIVersion.V,
 		CUDARuntime: h.CUDARuntime.V, CUDADriver: h.CUDADriver.V, HIPRuntime: h.HIPRuntime.V, Backend: h.Backend.V, TraceName: h.TraceName.V,
 	}
 	for _, d := range h.Devices {

@@ -81,14 +81,24 @@ func (r *Report) Bad() bool {
 
 // Summary adds up a whole conversion.
 type Summary struct {
-	Inputs, Done, Skipped, Failed     int
-	Duplicates                        int // done, with rows that were there already
-	OK, Repaired, Partial, Rejected   int
-	Events, GPUEvents, Linked, InIter int64
-	Bytes, TextBytes                  int64
-	Elapsed                           time.Duration
-	Ignored                           int
-	Notices                           []string // about the run as a whole
+	Inputs     int           `json:"inputs"`
+	Done       int           `json:"done"`
+	Duplicates int           `json:"duplicates"` // done, with rows that were there already
+	Skipped    int           `json:"skipped"`
+	Failed     int           `json:"failed"`
+	OK         int           `json:"ok"`
+	Repaired   int           `json:"repaired"`
+	Partial    int           `json:"partial"`
+	Rejected   int           `json:"rejected"`
+	Ignored    int           `json:"ignored"` // files in directories that do not look like traces
+	Events     int64         `json:"events"`
+	GPUEvents  int64         `json:"gpu_events"`
+	Linked     int64         `json:"linked_gpu_events"`
+	InIter     int64         `json:"iteration_gpu_events"`
+	Bytes      int64         `json:"bytes"`
+	TextBytes  int64         `json:"json_bytes"`
+	Elapsed    time.Duration `json:"elapsed_ns"`
+	Notices    []string      `json:"notices"` // about the run as a whole
 }
 
 func (s *Summary) add(r *Report) {

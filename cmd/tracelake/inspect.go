@@ -115,7 +115,7 @@ func printInspection(w io.Writer, x *convert.Inspection) {
 		{"host", h.Host},
 		{"trace id", h.TraceID},
 		{"vLLM", h.VLLMVersion},
-		{"CUPTI", h.CUPTIVersion},
+		{"CUPTI", h.CUPTI},
 		{"CUDA runtime", h.CUDARuntime},
 		{"CUDA driver", h.CUDADriver},
 		{"HIP runtime", h.HIPRuntime},

@@ -156,6 +156,6 @@ def test_interrupt(binary, tmp_path):
     out = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert out.returncode == 0
     summary = json.loads(out.stdout.splitlines()[-1])["summary"]
-    assert summary["Done"] + summary["Skipped"] == 40 and summary["Skipped"] >= done
+    assert summary["done"] + summary["skipped"] == 40 and summary["skipped"] >= done
     n = duckdb.sql(f"select count(distinct trace_id), count(*) from read_parquet('{lake}/gpu_events/**/*.parquet')").fetchall()
     assert n == [(40, 40 * 464)]
