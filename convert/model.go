@@ -26,6 +26,7 @@ type times struct {
 	start, end []int64 // ns; schema.Null where unknown. end is nil for launches, which are linked by start
 	flag       []uint8
 	rows       *kineto.Retained
+	byStart    []int32 // made by order
 }
 
 // durations returns the recorded durations.
@@ -73,8 +74,8 @@ func readTimes(res *kineto.Result, r *kineto.Retained) *times {
 			t.flag[i] = flagZero
 		}
 		if s != schema.Null {
-			abs := s + res.BaseNS
-			if (abs > s) != (res.BaseNS > 0) && res.BaseNS != 0 || abs == schema.Null {
+			abs, ok := kineto.AddBase(s, res.BaseNS)
+			if !ok {
 				abs, t.flag[i] = schema.Null, flagBad
 			}
 			t.start[i] = abs
@@ -103,6 +104,13 @@ func (t *times) excluded() []bool {
 
 // order returns the rows sorted by start, rows without one last.
 func (t *times) order() []int32 {
+	if t.byStart == nil {
+		t.byStart = t.sortByStart()
+	}
+	return t.byStart
+}
+
+func (t *times) sortByStart() []int32 {
 	p := make([]int32, len(t.start))
 	sorted := true
 	for i := range p {

@@ -147,7 +147,6 @@ func (c *importer) attempt(ctx context.Context, in Input, path string, src lake.
 		return err
 	}
 	m := newModel(res, &c.o.Marks)
-	m.trace.GPU.Names = m.trace.GPU.Names[:len(m.trace.GPU.Names):len(m.trace.GPU.Names)]
 	links := link.Resolve(m.trace, link.Careful)
 	c.judge(in, m, links)
 	outcome, reason := res.Diags.Outcome()

@@ -80,8 +80,8 @@ func (a *assembler) add(t *tableBatch, strs *interner, tab tableID, base, baseNS
 // addTimes adds the base; times that leave the range of int64 become null.
 func (a *assembler) addTimes(dst *assembled, src *column, baseNS int64) {
 	for i, v := range src.vals {
-		s := v + baseNS
-		if (s > v) != (baseNS > 0) && baseNS != 0 || s == schema.Null {
+		s, ok := AddBase(v, baseNS)
+		if !ok {
 			continue
 		}
 		dst.rows = append(dst.rows, src.rows[i]+a.n)

@@ -239,6 +239,13 @@ func (d *decoder) putDims(t *tableBatch, tab tableID, row int32) {
 	}
 }
 
+// AddBase adds the base of a trace to a recorded time. ok is false where the
+// sum leaves the range of int64 or would read as schema.Null.
+func AddBase(t, base int64) (abs int64, ok bool) {
+	abs = t + base
+	return abs, abs != schema.Null && (base == 0 || (abs > t) == (base > 0))
+}
+
 // addTime adds a duration to a time; the sum stays in range.
 func addTime(a, b int64) int64 {
 	if s := a + b; s >= a {

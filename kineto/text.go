@@ -192,15 +192,13 @@ func appendCompact(dst, s []byte) (out []byte, f flaw) {
 				out = appendQuoted(out, w) // Python's words, which JSON lacks
 			default:
 				f |= flawWord
-				out = appendQuoted(out, []byte(string([]rune(string(w)))))
+				out = appendQuoted(out, toValid(w))
 			}
 			i = e
 		}
 	}
 	if !json.Valid(out[start:]) {
-		t, _ := unescape(nil, nil)
-		t = append(t, toValid(s)...)
-		return appendQuoted(out[:start], t), f | flawWord
+		return appendQuoted(out[:start], toValid(s)), f | flawWord
 	}
 	return out, f
 }

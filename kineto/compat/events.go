@@ -120,6 +120,14 @@ func (b *builder) gpu(e, args *value, k schema.Kind) *exception {
 	return nil
 }
 
+// thread reads the process and thread of an event, which it needs to have.
+func thread(e *value) (pid, tid int64, err *exception) {
+	if pid, err = needInt(e, "pid"); err == nil {
+		tid, err = needInt(e, "tid")
+	}
+	return pid, tid, err
+}
+
 func (b *builder) launch(e, args *value) *exception {
 	if args.kind != object {
 		return noObject(args)
@@ -128,11 +136,7 @@ func (b *builder) launch(e, args *value) *exception {
 	if correlation == nil || !correlation.truth() {
 		return nil
 	}
-	pid, err := needInt(e, "pid")
-	if err != nil {
-		return err
-	}
-	tid, err := needInt(e, "tid")
+	pid, tid, err := thread(e)
 	if err != nil {
 		return err
 	}
@@ -165,11 +169,7 @@ func (b *builder) span(e *value) *exception {
 	if err != nil {
 		return err
 	}
-	pid, err := needInt(e, "pid")
-	if err != nil {
-		return err
-	}
-	tid, err := needInt(e, "tid")
+	pid, tid, err := thread(e)
 	if err != nil {
 		return err
 	}

@@ -167,8 +167,7 @@ func (l *Lake) Done(src Source, options string) (Commit, bool) {
 	if l.load() != nil && len(l.idx.commits) == 0 {
 		return Commit{}, false
 	}
-	id, ok := l.idx.bySource[src]
-	c, ok := l.idx.commits[id]
+	c, ok := l.idx.commits[l.idx.bySource[src]]
 	if ok && c.Options == options && l.intact(&c) {
 		return c, true
 	}
