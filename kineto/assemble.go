@@ -1,10 +1,6 @@
 package kineto
 
-import (
-	"sync"
-
-	"tracelake/schema"
-)
+import "tracelake/schema"
 
 // maxGroupText bounds the distinct strings of a row group, in bytes.
 const maxGroupText = 64 << 20
@@ -20,7 +16,7 @@ type assembler struct {
 }
 
 type assembled struct {
-	rows []int32
+	rows []int32 // empty while the values are those of the first len(vals) rows
 	vals []int64
 	dict map[string]uint32
 	list []string
@@ -30,21 +26,56 @@ type assembled struct {
 
 // reserve makes room for n more values.
 func (a *assembled) reserve(n int) {
-	if n += len(a.rows); n > cap(a.rows) || n > cap(a.vals) {
-		n = max(n, 2*cap(a.rows))
-		a.rows = append(make([]int32, 0, n), a.rows...)
-		a.vals = append(make([]int64, 0, n), a.vals...)
+	if n += len(a.vals); n > cap(a.vals) {
+		a.vals = append(make([]int64, 0, max(n, 2*cap(a.vals))), a.vals...)
+	}
+}
+
+// number writes the row numbers of the values so far.
+func (a *assembled) number() {
+	if n := len(a.vals); cap(a.rows) < n || cap(a.rows) == 0 {
+		a.rows = append(make([]int32, 0, cap(a.vals)), a.rows...)
+	}
+	for r := len(a.rows); r < len(a.vals); r++ {
+		a.rows = append(a.rows, int32(r))
+	}
+}
+
+// addRows adds the row numbers of the values of src, which are about to be
+// added, where numbers are needed. n is the number of rows so far.
+func (a *assembled) addRows(src *column, n int32) {
+	if len(src.rows) == 0 && len(a.rows) == 0 && len(a.vals) == int(n) {
+		return
+	}
+	a.number()
+	if need := len(a.rows) + len(src.vals); need > cap(a.rows) {
+		a.rows = append(make([]int32, 0, max(need, cap(a.vals))), a.rows...)
+	}
+	if len(src.rows) == 0 {
+		for r := range src.vals {
+			a.rows = append(a.rows, n+int32(r))
+		}
+		return
+	}
+	for _, r := range src.rows {
+		a.rows = append(a.rows, n+r)
 	}
 }
 
 func newAssembler(tab tableID) *assembler {
 	a := &assembler{tab: tab, spec: &specs[tab], cols: make([]assembled, len(specs[tab].table.Columns))}
-	if m, _ := memories[tab].Get().(*memory); m != nil {
-		for c := range a.cols {
+	a.adopt(memories[tab].get())
+	return a
+}
+
+// adopt takes over the memory of an earlier row group.
+func (a *assembler) adopt(m *memory) {
+	for c := range a.cols {
+		a.cols[c].rows, a.cols[c].vals = nil, nil
+		if m.rows != nil {
 			a.cols[c].rows, a.cols[c].vals = m.rows[c][:0], m.vals[c][:0]
 		}
 	}
-	return a
 }
 
 // add appends the rows of a batch. base is the event index of its first
@@ -60,9 +91,7 @@ func (a *assembler) add(t *tableBatch, strs *interner, tab tableID, base, baseNS
 			a.addTimes(dst, src, baseNS)
 			continue
 		}
-		for _, r := range src.rows {
-			dst.rows = append(dst.rows, r+a.n)
-		}
+		dst.addRows(src, a.n)
 		switch {
 		case c == indexColumn:
 			for _, v := range src.vals {
@@ -79,12 +108,29 @@ func (a *assembler) add(t *tableBatch, strs *interner, tab tableID, base, baseNS
 
 // addTimes adds the base; times that leave the range of int64 become null.
 func (a *assembler) addTimes(dst *assembled, src *column, baseNS int64) {
+	fit := true
+	for _, v := range src.vals {
+		_, ok := AddBase(v, baseNS)
+		fit = fit && ok
+	}
+	if fit {
+		dst.addRows(src, a.n)
+		for _, v := range src.vals {
+			dst.vals = append(dst.vals, v+baseNS)
+		}
+		return
+	}
+	dst.number()
 	for i, v := range src.vals {
 		s, ok := AddBase(v, baseNS)
 		if !ok {
 			continue
 		}
-		dst.rows = append(dst.rows, src.rows[i]+a.n)
+		r := int32(i)
+		if len(src.rows) > 0 {
+			r = src.rows[i]
+		}
+		dst.rows = append(dst.rows, r+a.n)
 		dst.vals = append(dst.vals, s)
 	}
 }
@@ -123,30 +169,38 @@ type memory struct {
 }
 
 // memories is per table: columns of one table fill alike.
-var memories [numTables]sync.Pool
+var memories [numTables]freelist[*memory]
+
+func init() {
+	for t := range memories {
+		memories[t].make = func() *memory { return &memory{} }
+	}
+}
 
 // take returns the collected rows and starts a new row group. done gives the
 // memory of the vectors back.
 func (a *assembler) take() (rows int, cols []schema.Vector, done func()) {
 	cols = make([]schema.Vector, len(a.cols))
 	used := &memory{rows: make([][]int32, len(a.cols)), vals: make([][]int64, len(a.cols))}
-	next, _ := memories[a.tab].Get().(*memory)
 	for c := range a.cols {
 		s := &a.cols[c]
+		if len(s.vals) < int(a.n) {
+			s.number()
+		}
 		v := &cols[c]
 		v.Rows, v.Vals, v.Dict = s.rows, s.vals, s.list
-		if len(s.rows) == int(a.n) {
+		if len(s.vals) == int(a.n) {
 			v.Rows = nil
+		} else if v.Rows == nil {
+			v.Rows = []int32{}
 		}
 		used.rows[c], used.vals[c] = s.rows, s.vals
-		s.rows, s.vals, s.list = nil, nil, nil
-		if next != nil {
-			s.rows, s.vals = next.rows[c][:0], next.vals[c][:0]
-		}
+		s.list = nil
 		clear(s.dict)
 		clear(s.seen)
 	}
+	a.adopt(memories[a.tab].get())
 	rows = int(a.n)
 	a.n, a.bytes = 0, 0
-	return rows, cols, func() { memories[a.tab].Put(used) }
+	return rows, cols, func() { memories[a.tab].put(used) }
 }

@@ -1,7 +1,7 @@
 package kineto
 
 import (
-	"sync"
+	"slices"
 
 	"tracelake/schema"
 )
@@ -9,31 +9,36 @@ import (
 // column holds the values of one column in a batch: rows that have one, and
 // the value, a string as its number in the batch's interner.
 type column struct {
-	rows []int32
+	rows []int32 // empty where the values are those of the first len(vals) rows
 	vals []int64
 }
 
+// put stores the value of a row. Rows come in ascending order, each once.
 func (c *column) put(row int32, v int64) {
-	if len(c.rows) == cap(c.rows) {
-		c.grow()
+	if n := len(c.vals); n < cap(c.vals) && int(row) == n && len(c.rows) == 0 {
+		c.vals = c.vals[:n+1]
+		c.vals[n] = v
+		return
 	}
-	n := len(c.rows)
-	c.rows = c.rows[:n+1]
-	c.vals = c.vals[:n+1]
-	c.rows[n] = row
-	c.vals[n] = v
+	c.putSlowly(row, v)
 }
 
-// grow makes room in both slices at once, so that put checks only one.
-func (c *column) grow() {
-	n := max(64, 2*cap(c.rows))
-	if n < 4096 {
-		n *= 2
+// putSlowly makes room, and writes row numbers once a row has been left out.
+func (c *column) putSlowly(row int32, v int64) {
+	n := len(c.vals)
+	if n == cap(c.vals) {
+		c.vals = slices.Grow(c.vals, max(512, n))
 	}
-	c.rows = append(make([]int32, 0, n), c.rows...)
-	c.vals = append(make([]int64, 0, n), c.vals...)
-	c.rows = c.rows[:len(c.rows):n]
-	c.vals = c.vals[:len(c.vals):n]
+	if len(c.rows) == 0 && int(row) != n || len(c.rows) > 0 {
+		if cap(c.rows) <= n {
+			c.rows = slices.Grow(c.rows, cap(c.vals)-len(c.rows))
+		}
+		for r := len(c.rows); r < n; r++ {
+			c.rows = append(c.rows, int32(r))
+		}
+		c.rows = append(c.rows, row)
+	}
+	c.vals = append(c.vals, v)
 }
 
 // tableBatch holds the rows of one table.
@@ -100,7 +105,7 @@ func (t *timeStats) add(o *timeStats) {
 }
 
 // batches keeps the memory of batches from file to file.
-var batches = sync.Pool{New: func() any { return newBatch() }}
+var batches = freelist[*batch]{make: newBatch}
 
 func newBatch() *batch {
 	b := &batch{strs: newInterner(), kinds: map[kindKey]int64{}, count: map[schema.Code]int64{}}

@@ -36,7 +36,7 @@ type committer struct {
 
 func newCommitter(p *pipeline) *committer {
 	c := &committer{
-		p: p, d: decoders.Get().(*decoder), names: newInterner(), kinds: map[Kind]int64{},
+		p: p, d: decoders.get(), names: newInterner(), kinds: map[Kind]int64{},
 		res: &Result{Diags: &schema.Diagnostics{}, Rows: map[string]int64{}},
 	}
 	c.mapping.names = c.names
@@ -51,7 +51,7 @@ func newCommitter(p *pipeline) *committer {
 }
 
 func (c *committer) run() error {
-	defer decoders.Put(c.d)
+	defer decoders.put(c.d)
 	first := true
 	final := false
 	for j := range c.p.order {

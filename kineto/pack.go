@@ -123,8 +123,13 @@ func pack(n int32, rows []int32, vals []int64) segment {
 		s.none = true
 		return s
 	}
-	if len(rows) != int(n) {
+	if len(vals) != int(n) {
 		s.present = make([]uint64, (n+63)/64)
+		if len(rows) == 0 { // the first rows
+			for r := range vals {
+				s.present[r>>6] |= 1 << (r & 63)
+			}
+		}
 		for _, r := range rows {
 			s.present[r>>6] |= 1 << (r & 63)
 		}

@@ -161,7 +161,7 @@ func (p *pipeline) buffer(n int) []byte {
 }
 
 func (p *pipeline) batch() *batch {
-	b := batches.Get().(*batch)
+	b := batches.get()
 	b.reset()
 	return b
 }
@@ -175,7 +175,7 @@ func (p *pipeline) recycle(buf []byte, b *batch) {
 		}
 	}
 	if b != nil {
-		batches.Put(b)
+		batches.put(b)
 	}
 }
 
@@ -323,7 +323,7 @@ func (p *pipeline) decodeChunks() {
 	var d *decoder
 	defer func() {
 		if d != nil {
-			decoders.Put(d)
+			decoders.put(d)
 		}
 	}()
 	for j := range p.jobs {
@@ -331,7 +331,7 @@ func (p *pipeline) decodeChunks() {
 			p.o.Gate <- struct{}{}
 		}
 		if d == nil {
-			d = decoders.Get().(*decoder)
+			d = decoders.get()
 		}
 		if j.start < 0 {
 			j.start = guessStart(j.buf, j.n)
@@ -348,7 +348,7 @@ func (p *pipeline) decodeChunks() {
 }
 
 // decoders keeps what decoders have learned from file to file.
-var decoders = sync.Pool{New: func() any { return newDecoder() }}
+var decoders = freelist[*decoder]{make: newDecoder}
 
 // decode decodes a chunk from a position on into its batch.
 func (d *decoder) decode(j *job, from int) {
