@@ -1,6 +1,10 @@
 package kineto
 
-import "tracelake/schema"
+import (
+	"math"
+
+	"tracelake/schema"
+)
 
 // status says why the decoder stopped.
 type status uint8
@@ -38,6 +42,7 @@ type decoder struct {
 
 	pred  [maxSlots]prediction
 	guess [1 << 11]valueGuess
+	texts [1 << textBits]uint32 // number + 1 of a string by its first bytes
 
 	// The event at hand.
 	val     [maxSlots]int64
@@ -54,11 +59,15 @@ type decoder struct {
 	mending bool // the text at hand was mended before
 }
 
-// prediction is the string that a slot held last.
+// prediction is what a slot held last.
 type prediction struct {
-	raw []byte
+	raw []byte // a string
 	id  uint32
 	ok  bool
+
+	word, mask uint64 // the first bytes of a number
+	n          int32  // how many of them
+	v          int64  // their value
 }
 
 // valueGuess is a value that a slot held for an event of the same name.
@@ -103,6 +112,7 @@ func (d *decoder) begin(b []byte, end int, final bool, out *batch) {
 		d.pred[i].ok = false
 	}
 	clear(d.guess[:])
+	clear(d.texts[:])
 }
 
 // run decodes members of the event array from i on, which stands where a
@@ -192,33 +202,36 @@ func (d *decoder) events(i, stop int) (next int, st status) {
 	d.start = i
 	cur := stateNone
 	first, inArgs := true, false
+	kind := kindNone
 	var g step
 	for {
 		var key int
 		// Try the texts that followed this key before.
 		t := (*transition)(nil)
 		if cur >= 0 {
-			t = d.states[cur].match(b, i, end)
+			t = d.states[cur].match(b, i, end, uint32(d.val[slotCat]))
 		}
 		if t != nil {
-			if t.flags&stepEnds != 0 {
-				d.finish()
-				d.clear()
-				if d.start = i + int(t.open); d.start >= stop {
-					return d.start, stopped
+			if t.flags != 0 {
+				if t.flags&stepEnds != 0 {
+					d.finish()
+					d.clear()
+					if d.start = i + int(t.open); d.start >= stop {
+						return d.start, stopped
+					}
+				}
+				if t.flags&stepArgs != 0 {
+					d.enterArgs()
 				}
 			}
-			if t.flags&stepArgs != 0 {
-				d.enterArgs()
-			}
-			key = int(t.key)
-			inArgs = d.isArg(key)
-			if i += int(t.n); b[i] <= ' ' { // learned where no space stood
-				i = skipSpace(b, i, end)
-			}
+			key, kind = int(t.key), t.kind
+			i += int(t.n)
 		} else {
 			s := i
 			g = step{}
+			if cur >= 0 {
+				inArgs = d.isArg(cur)
+			}
 			d.generic(&g, i, inArgs, first)
 			switch g.res {
 			case stepShort:
@@ -247,18 +260,22 @@ func (d *decoder) events(i, stop int) (next int, st status) {
 				d.enterArgs()
 			}
 			key, inArgs = g.key, g.inArgs
+			kind = kindNone
+			if key >= 0 && key < maxSlots {
+				kind = slots[key].kind
+			}
 			i = g.next
 			if cur >= 0 && key >= 0 && !first && g.learn {
 				d.states[cur].learn(b[s:i], key, g.flags, g.open-s)
 			}
+			first = false
 		}
-		first = false
 		cur = key
 		e := 0
-		if key >= 0 && key < maxSlots {
-			e = d.value(key, i)
+		if kind != kindNone {
+			e = d.value(key, kind, i)
 		} else {
-			e = d.otherValue(key, &g, i)
+			e = d.otherValue(key, &g, skipSpace(b, i, end))
 		}
 		if e < 0 {
 			switch e {
@@ -293,27 +310,42 @@ func (d *decoder) enterArgs() {
 }
 
 // value decodes the value of a slot at i and returns its end.
-func (d *decoder) value(s slot, i int) int {
+func (d *decoder) value(s slot, kind valueKind, i int) int {
 	b := d.b
-	switch slots[s].kind {
+	switch kind {
+	case kindText:
+		if b[i] == '"' {
+			return d.text(s, i)
+		}
 	case kindInt:
 		if v, e, ok := parseInt(b, i); ok && e < d.end {
 			d.val[s] = v
 			d.set.add(s)
 			return e
 		}
-	case kindWho:
-		if v, e, ok := parseInt(b, i); ok && e < d.end {
-			d.val[s] = v
-			d.set.add(s)
-			d.set.del(s + 1)
-			return e
-		}
 	case kindTime:
-		if v, e, frac, ok := parseMicros(b, i); ok && e < d.end {
+		if v, e, frac, ok := d.parseMicros(s, i); ok && e < d.end {
 			d.val[s] = v
 			d.set.add(s)
 			d.noteFraction(v, frac)
+			return e
+		}
+	case kindWho:
+		// Most events are of the same process and thread as the one before.
+		p := &d.pred[s]
+		if w := load64(b, i); (w^p.word)&p.mask == 0 && p.n > 0 && i+int(p.n) < d.end {
+			d.val[s] = p.v
+			d.set.add(s)
+			d.set.del(s + 1)
+			return i + int(p.n)
+		}
+		if v, e, ok := parseInt(b, i); ok && e < d.end {
+			if p.n = 0; e-i < 8 {
+				p.word, p.mask, p.n, p.v = load64(b, i), ^uint64(0)>>(56-8*(e-i)), int32(e-i), v
+			}
+			d.val[s] = v
+			d.set.add(s)
+			d.set.del(s + 1)
 			return e
 		}
 	case kindFloat:
@@ -322,16 +354,46 @@ func (d *decoder) value(s slot, i int) int {
 			d.set.add(s)
 			return e
 		}
-	case kindText:
-		if b[i] == '"' {
-			return d.text(s, i)
-		}
 	case kindJSON, kindDims:
 		if c := b[i]; c == '[' || c == '{' || c == '"' {
-			return d.nested(s, i)
+			return d.nested(s, kind, i)
+		}
+	}
+	if isSpace(b[i]) { // where none stood when the text in front was learned
+		if i = skipSpace(b, i, d.end); i < d.end {
+			return d.value(s, kind, i)
 		}
 	}
 	return d.slowValue(s, i)
+}
+
+// parseMicros is the function of that name with a memory: the high digits of
+// times seldom change from one event to the next.
+func (d *decoder) parseMicros(s slot, i int) (ns int64, e, frac int, ok bool) {
+	b := d.b
+	p := &d.pred[s]
+	w := load64(b, i)
+	if w != p.word || p.n != 8 {
+		if ns, e, frac, ok = parseMicros(b, i); !ok || s != slotTS {
+			return ns, e, frac, ok
+		}
+		p.n = 0
+		if v, n := digits8(b, i); n == 8 && b[i] != '0' {
+			p.word, p.n, p.v = w, 8, int64(v)
+		}
+		return ns, e, frac, ok
+	}
+	u, n := digits8(b, i+8)
+	if n == 8 || b[i+8+n] != '.' {
+		return parseMicros(b, i)
+	}
+	u += uint64(p.v) * pow10[n]
+	e = i + 8 + n
+	f, k := digits8(b, e+1)
+	if k == 0 || k > 3 || !isDelim(b[e+1+k]) || u >= math.MaxInt64/1000 {
+		return parseMicros(b, i)
+	}
+	return int64(u*1000 + f*pow10[3-k]), e + 1 + k, k, true
 }
 
 // noteFraction keeps track of how fine the recorded times are.

@@ -20,35 +20,58 @@ const (
 
 // transition is a remembered text.
 type transition struct {
-	lit   []byte
-	word  uint64 // last eight bytes of lit, or all of a shorter one
-	mask  uint64 // which bits of word count
+	tail  uint64 // last eight bytes of lit, or all of a shorter one
+	mask  uint64 // which bits of tail count
+	head  uint64 // first eight bytes, of a text longer than that
 	n     int32
-	back  int32 // where word stands, from the end of lit
+	back  int32 // where tail stands, from the end of lit
 	open  int32 // position in lit of the brace of the next event
 	key   int32
+	kind  valueKind // how the value behind it is decoded
 	flags uint8
+	mid   []byte // what stands between head and tail, in whole words
 }
 
 type transitions struct {
-	n int
-	t [maxTransitions]transition
+	n    int
+	hint [numHints]uint8 // which one followed last, by what the event is
+	t    [maxTransitions]transition
+}
+
+const numHints = 16
+
+// at reports whether the text stands at i.
+func (t *transition) at(b []byte, i, end int) bool {
+	e := i + int(t.n)
+	if e >= end || (load64(b, e-int(t.back))^t.tail)&t.mask != 0 {
+		return false
+	}
+	if t.n > 8 {
+		if load64(b, i) != t.head {
+			return false
+		}
+		for k := 0; k < len(t.mid); k += 8 {
+			if load64(b, i+8+k) != load64(t.mid, k) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // match returns the transition whose text stands at i, or nil. The end of a
 // text tells texts apart: there is the key, while most begin with the same
-// white space.
-func (s *transitions) match(b []byte, i, end int) *transition {
-	for k := 0; k < s.n; k++ {
-		t := &s.t[k]
-		e := i + int(t.n)
-		if e >= end || (load64(b, e-int(t.back))^t.word)&t.mask != 0 {
-			continue
-		}
-		if t.n > 8 && string(b[i:e-8]) != string(t.lit[:t.n-8]) {
-			continue
-		}
+// white space. Events of one kind go on alike, so hint is tried first.
+func (s *transitions) match(b []byte, i, end int, what uint32) *transition {
+	h := &s.hint[what%numHints]
+	if t := &s.t[*h%maxTransitions]; t.n > 0 && t.at(b, i, end) {
 		return t
+	}
+	for k := 0; k < s.n; k++ {
+		if t := &s.t[k]; t.at(b, i, end) {
+			*h = uint8(k)
+			return t
+		}
 	}
 	return nil
 }
@@ -60,11 +83,21 @@ func (s *transitions) learn(lit []byte, key int, flags uint8, open int) {
 	}
 	t := &s.t[s.n]
 	s.n++
-	t.lit = append([]byte(nil), lit...)
 	t.n, t.key, t.flags, t.open = int32(len(lit)), int32(key), flags, int32(open)
+	t.kind = kindNone
+	if key >= 0 && key < maxSlots {
+		t.kind = slots[key].kind
+	}
+	n := len(lit)
+	t.back = int32(min(n, 8))
 	var word [8]byte
-	t.back = int32(min(len(lit), 8))
-	copy(word[:], lit[len(lit)-int(t.back):])
-	t.word = load64(word[:], 0)
+	copy(word[:], lit[n-int(t.back):])
+	t.tail = load64(word[:], 0)
 	t.mask = ^uint64(0) >> (64 - 8*t.back)
+	if n > 8 {
+		t.head = load64(lit, 0)
+	}
+	for k := 8; k < n-8; k += 8 { // the last word may overlap the tail
+		t.mid = append(t.mid, lit[k:k+8]...)
+	}
 }

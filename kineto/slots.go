@@ -16,6 +16,7 @@ const (
 	kindTime                   // nanoseconds
 	kindDims                   // position in the decoder's list of three-part sizes
 	kindWho                    // a process or thread: integer, or text in the slot behind
+	kindNone                   // of a key without a slot
 )
 
 // Slots of the keys of an event itself.

@@ -8,16 +8,19 @@ import (
 // text decodes the string at i into a slot.
 func (d *decoder) text(s slot, i int) int {
 	b := d.b
-	p := &d.pred[s]
 	i++
+	p := &d.pred[s]
 	if p.ok {
 		if e := i + len(p.raw); e < d.end && b[e] == '"' && bytes.Equal(b[i:e], p.raw) {
-			d.val[s] = int64(p.id)
-			d.set.add(s)
-			if s == slotName {
-				d.nameID = p.id
-			}
-			return e + 1
+			return d.setText(s, p.id, e)
+		}
+	}
+	// A string that began like this before may be the same.
+	h := textHash(b, i)
+	if g := d.texts[h]; g != 0 {
+		want := d.out.strs.at(g - 1)
+		if e := i + len(want); e < d.end && b[e] == '"' && bytes.Equal(b[i:e], want) {
+			return d.setText(s, g-1, e)
 		}
 	}
 	q, escaped := stringEnd(b, i, d.end)
@@ -31,13 +34,27 @@ func (d *decoder) text(s slot, i int) int {
 	} else if !escaped && q-i <= 256 {
 		p.raw = append(p.raw[:0], b[i:q]...)
 		p.id, p.ok = id, true
+		d.texts[h] = id + 1
 	}
+	return d.setText(s, id, q)
+}
+
+func (d *decoder) setText(s slot, id uint32, quote int) int {
 	d.val[s] = int64(id)
 	d.set.add(s)
 	if s == slotName {
 		d.nameID = id
 	}
-	return q + 1
+	return quote + 1
+}
+
+const textBits = 12
+
+// textHash mixes bytes of a string at i, whose length is not known yet. A few
+// bytes behind it may count too, which is only a matter of speed.
+func textHash(b []byte, i int) uint32 {
+	x := load64(b, i)*0x9E3779B97F4A7C15 ^ load64(b, i+8)*0xC2B2AE3D27D4EB4F
+	return uint32(x >> (64 - textBits))
 }
 
 // str returns the number of the string whose inside is s.
@@ -63,10 +80,10 @@ func (d *decoder) str(s []byte, escaped bool) (id uint32, f flaw) {
 }
 
 // nested decodes the value at i, kept as JSON or as three sizes.
-func (d *decoder) nested(s slot, i int) int {
+func (d *decoder) nested(s slot, kind valueKind, i int) int {
 	b := d.b
 	raw := d.rawJSON
-	dims := slots[s].kind == kindDims
+	dims := kind == kindDims
 	if dims {
 		raw = d.rawDims
 	}
