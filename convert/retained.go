@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"tracelake/internal/freelist"
 	"tracelake/kineto"
 	"tracelake/schema"
 	"tracelake/schema/columnar"
@@ -79,7 +80,7 @@ func (x *retainedTable) write(s *sink, rowGroup int) error {
 func (x *retainedTable) writeArrow(s *sink, rowGroup int) error {
 	all := make([]gatherer, len(x.t.Columns))
 	for c := range all {
-		all[c] = gatherer{src: x.source(c), text: x.t.Columns[c].Type == schema.String, rows: x.rows}
+		all[c] = gatherer{src: x.source(c, nil), text: x.t.Columns[c].Type == schema.String, rows: x.rows}
 	}
 	for from := 0; from < len(x.order); from += rowGroup {
 		order := x.order[from:min(from+rowGroup, len(x.order))]
@@ -94,27 +95,31 @@ func (x *retainedTable) writeArrow(s *sink, rowGroup int) error {
 	return nil
 }
 
-// source returns where the values of a column come from.
-func (x *retainedTable) source(c int) (src source) {
+// source returns where the values of a column come from. buf is memory for
+// them.
+func (x *retainedTable) source(c int, buf []int64) (src source) {
 	name := x.t.Columns[c].Name
 	switch f := x.extra[name]; {
 	case name == schema.TraceIDColumn:
 	case f != nil:
 		src = f()
 	case x.rows != nil && x.rows.Has(name):
-		src = source{vals: x.rows.ValuesAt(c), names: x.t.Columns[c].Type == schema.String}
+		src = source{vals: x.rows.ValuesInto(buf, c), names: x.t.Columns[c].Type == schema.String}
 	}
 	return src
 }
 
 func (x *retainedTable) column(s *sink, c, rowGroup int, enc [][]*columnar.Column) error {
-	src := x.source(c)
 	e, put := s.enc.get(x.t)
 	defer put()
-	g := gatherers.Get().(*gatherer)
+	g := gatherers.Get()
 	defer gatherers.Put(g)
 	n := min(rowGroup, len(x.order))
-	*g = gatherer{src: src, text: x.t.Columns[c].Type == schema.String, rows: x.rows, vals: slices.Grow(g.vals[:0], n), at: slices.Grow(g.at[:0], n)}
+	src := x.source(c, g.buf)
+	if x.extra[x.t.Columns[c].Name] == nil {
+		g.buf = src.vals
+	}
+	*g = gatherer{buf: g.buf, src: src, text: x.t.Columns[c].Type == schema.String, rows: x.rows, vals: slices.Grow(g.vals[:0], n), at: slices.Grow(g.at[:0], n)}
 	for k := range enc {
 		from, to := k*rowGroup, min((k+1)*rowGroup, len(x.order))
 		v := g.vector(x.order[from:to])
@@ -128,7 +133,7 @@ func (x *retainedTable) column(s *sink, c, rowGroup int, enc [][]*columnar.Colum
 }
 
 // gatherers keeps the memory of gatherers.
-var gatherers = sync.Pool{New: func() any { return new(gatherer) }}
+var gatherers = freelist.List[*gatherer]{New: func() *gatherer { return new(gatherer) }}
 
 // gatherer picks rows of a column in a given order.
 type gatherer struct {
@@ -138,6 +143,7 @@ type gatherer struct {
 	ids  []int32 // position in Dict + 1, by string number
 	vals []int64
 	at   []int32
+	buf  []int64 // memory for the values of a column
 }
 
 func (g *gatherer) vector(order []int32) schema.Vector {

@@ -34,7 +34,7 @@ func Run(ctx context.Context, found Found, o Options, report func(Report)) (Summ
 	}
 	c := &importer{
 		o: o, lake: l, gate: make(chan struct{}, o.Workers),
-		enc: &encoders{opts: columnar.Options{Compression: o.Compression}},
+		enc: newEncoders(columnar.Options{Compression: o.Compression}),
 	}
 	inputs := append([]Input(nil), found.Inputs...)
 	sort.SliceStable(inputs, func(i, j int) bool { return inputs[i].Bytes > inputs[j].Bytes })

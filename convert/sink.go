@@ -2,27 +2,29 @@ package convert
 
 import (
 	"os"
-	"sync"
 
+	"tracelake/internal/freelist"
 	"tracelake/schema"
 	"tracelake/schema/columnar"
 	"tracelake/schema/lake"
 )
 
-// encoders keeps encoders between files, by table.
+// encoders keeps encoders between row groups.
 type encoders struct {
-	opts  columnar.Options
-	pools sync.Map // table name -> *sync.Pool
+	opts columnar.Options
+	list freelist.List[*columnar.Encoder]
+}
+
+func newEncoders(o columnar.Options) *encoders {
+	e := &encoders{opts: o}
+	e.list.New = func() *columnar.Encoder { return columnar.NewEncoder(nil, o) }
+	return e
 }
 
 func (e *encoders) get(t *schema.Table) (*columnar.Encoder, func()) {
-	p, ok := e.pools.Load(t.Name)
-	if !ok {
-		p, _ = e.pools.LoadOrStore(t.Name, &sync.Pool{New: func() any { return columnar.NewEncoder(t, e.opts) }})
-	}
-	pool := p.(*sync.Pool)
-	enc := pool.Get().(*columnar.Encoder)
-	return enc, func() { pool.Put(enc) }
+	enc := e.list.Get()
+	enc.Use(t)
+	return enc, func() { e.list.Put(enc) }
 }
 
 // sink writes the tables of one trace. Row groups are encoded beside each

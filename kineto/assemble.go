@@ -1,6 +1,9 @@
 package kineto
 
-import "tracelake/schema"
+import (
+	"tracelake/internal/freelist"
+	"tracelake/schema"
+)
 
 // maxGroupText bounds the distinct strings of a row group, in bytes.
 const maxGroupText = 64 << 20
@@ -27,7 +30,7 @@ type assembled struct {
 // reserve makes room for n more values.
 func (a *assembled) reserve(n int) {
 	if n += len(a.vals); n > cap(a.vals) {
-		a.vals = append(make([]int64, 0, max(n, 2*cap(a.vals))), a.vals...)
+		a.vals = append(make([]int64, 0, max(n, 4*cap(a.vals))), a.vals...)
 	}
 }
 
@@ -63,16 +66,13 @@ func (a *assembled) addRows(src *column, n int32) {
 }
 
 func newAssembler(tab tableID) *assembler {
-	a := &assembler{tab: tab, spec: &specs[tab], cols: make([]assembled, len(specs[tab].table.Columns))}
-	a.adopt(memories[tab].get())
-	return a
+	return &assembler{tab: tab, spec: &specs[tab], cols: make([]assembled, len(specs[tab].table.Columns))}
 }
 
 // adopt takes over the memory of an earlier row group.
-func (a *assembler) adopt(m *memory) {
-	for c := range a.cols {
-		a.cols[c].rows, a.cols[c].vals = nil, nil
-		if m.rows != nil {
+func (a *assembler) adopt() {
+	if m := memories[a.tab].Get(); m.rows != nil {
+		for c := range a.cols {
 			a.cols[c].rows, a.cols[c].vals = m.rows[c][:0], m.vals[c][:0]
 		}
 	}
@@ -81,6 +81,9 @@ func (a *assembler) adopt(m *memory) {
 // add appends the rows of a batch. base is the event index of its first
 // member, baseNS what is added to recorded times, gen differs between batches.
 func (a *assembler) add(t *tableBatch, strs *interner, tab tableID, base, baseNS int64, gen uint32) {
+	if a.n == 0 {
+		a.adopt()
+	}
 	for c := range t.cols {
 		src, dst := &t.cols[c], &a.cols[c]
 		if len(src.vals) == 0 {
@@ -169,11 +172,11 @@ type memory struct {
 }
 
 // memories is per table: columns of one table fill alike.
-var memories [numTables]freelist[*memory]
+var memories [numTables]freelist.List[*memory]
 
 func init() {
 	for t := range memories {
-		memories[t].make = func() *memory { return &memory{} }
+		memories[t].New = func() *memory { return &memory{} }
 	}
 }
 
@@ -195,12 +198,11 @@ func (a *assembler) take() (rows int, cols []schema.Vector, done func()) {
 			v.Rows = []int32{}
 		}
 		used.rows[c], used.vals[c] = s.rows, s.vals
-		s.list = nil
+		s.rows, s.vals, s.list = nil, nil, nil
 		clear(s.dict)
 		clear(s.seen)
 	}
-	a.adopt(memories[a.tab].get())
 	rows = int(a.n)
 	a.n, a.bytes = 0, 0
-	return rows, cols, func() { memories[a.tab].put(used) }
+	return rows, cols, func() { memories[a.tab].Put(used) }
 }

@@ -3,6 +3,7 @@ package kineto
 import (
 	"slices"
 
+	"tracelake/internal/freelist"
 	"tracelake/schema"
 )
 
@@ -15,10 +16,19 @@ type column struct {
 
 // put stores the value of a row. Rows come in ascending order, each once.
 func (c *column) put(row int32, v int64) {
-	if n := len(c.vals); n < cap(c.vals) && int(row) == n && len(c.rows) == 0 {
-		c.vals = c.vals[:n+1]
-		c.vals[n] = v
-		return
+	n := len(c.vals)
+	if n < cap(c.vals) {
+		if len(c.rows) == 0 {
+			if int(row) == n {
+				c.vals = c.vals[:n+1]
+				c.vals[n] = v
+				return
+			}
+		} else if n < cap(c.rows) {
+			c.rows, c.vals = c.rows[:n+1], c.vals[:n+1]
+			c.rows[n], c.vals[n] = row, v
+			return
+		}
 	}
 	c.putSlowly(row, v)
 }
@@ -105,7 +115,7 @@ func (t *timeStats) add(o *timeStats) {
 }
 
 // batches keeps the memory of batches from file to file.
-var batches = freelist[*batch]{make: newBatch}
+var batches = freelist.List[*batch]{New: newBatch}
 
 func newBatch() *batch {
 	b := &batch{strs: newInterner(), kinds: map[kindKey]int64{}, count: map[schema.Code]int64{}}

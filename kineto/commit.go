@@ -36,7 +36,7 @@ type committer struct {
 
 func newCommitter(p *pipeline) *committer {
 	c := &committer{
-		p: p, d: decoders.get(), names: newInterner(), kinds: map[Kind]int64{},
+		p: p, d: decoders.Get(), names: newInterner(), kinds: map[Kind]int64{},
 		res: &Result{Diags: &schema.Diagnostics{}, Rows: map[string]int64{}},
 	}
 	c.mapping.names = c.names
@@ -51,7 +51,7 @@ func newCommitter(p *pipeline) *committer {
 }
 
 func (c *committer) run() error {
-	defer decoders.put(c.d)
+	defer decoders.Put(c.d)
 	first := true
 	final := false
 	for j := range c.p.order {
@@ -239,8 +239,11 @@ func (c *committer) commit(b *batch, off int64) error {
 }
 
 func (c *committer) flush(tab tableID) error {
+	if c.tables[tab].n == 0 {
+		return nil
+	}
 	rows, cols, done := c.tables[tab].take()
-	if rows == 0 || c.p.o.RowGroups == nil {
+	if c.p.o.RowGroups == nil {
 		done()
 		return nil
 	}

@@ -20,16 +20,16 @@ const (
 
 // transition is a remembered text.
 type transition struct {
-	tail  uint64 // last eight bytes of lit, or all of a shorter one
+	tail  uint64 // last eight bytes of the text, or all of a shorter one
 	mask  uint64 // which bits of tail count
 	head  uint64 // first eight bytes, of a text longer than that
-	n     int32
-	back  int32 // where tail stands, from the end of lit
-	open  int32 // position in lit of the brace of the next event
-	key   int32
+	mid   []byte // what stands between head and tail, in whole words
+	n     int16
+	open  int16 // position in the text of the brace of the next event
+	key   int16
+	back  uint8     // where tail stands, from the end
 	kind  valueKind // how the value behind it is decoded
 	flags uint8
-	mid   []byte // what stands between head and tail, in whole words
 }
 
 type transitions struct {
@@ -50,10 +50,15 @@ func (t *transition) at(b []byte, i, end int) bool {
 		if load64(b, i) != t.head {
 			return false
 		}
-		for k := 0; k < len(t.mid); k += 8 {
-			if load64(b, i+8+k) != load64(t.mid, k) {
-				return false
-			}
+		return t.middle(b, i)
+	}
+	return true
+}
+
+func (t *transition) middle(b []byte, i int) bool {
+	for k := 0; k < len(t.mid); k += 8 {
+		if load64(b, i+8+k) != load64(t.mid, k) {
+			return false
 		}
 	}
 	return true
@@ -64,8 +69,15 @@ func (t *transition) at(b []byte, i, end int) bool {
 // white space. Events of one kind go on alike, so hint is tried first.
 func (s *transitions) match(b []byte, i, end int, what uint32) *transition {
 	h := &s.hint[what%numHints]
-	if t := &s.t[*h%maxTransitions]; t.n > 0 && t.at(b, i, end) {
-		return t
+	t := &s.t[*h%maxTransitions]
+	if e := i + int(t.n); e < end && (load64(b, e-int(t.back))^t.tail)&t.mask == 0 {
+		if t.n <= 8 {
+			if t.n > 0 {
+				return t
+			}
+		} else if load64(b, i) == t.head && (len(t.mid) == 0 || t.middle(b, i)) {
+			return t
+		}
 	}
 	for k := 0; k < s.n; k++ {
 		if t := &s.t[k]; t.at(b, i, end) {
@@ -83,13 +95,13 @@ func (s *transitions) learn(lit []byte, key int, flags uint8, open int) {
 	}
 	t := &s.t[s.n]
 	s.n++
-	t.n, t.key, t.flags, t.open = int32(len(lit)), int32(key), flags, int32(open)
+	t.n, t.key, t.flags, t.open = int16(len(lit)), int16(key), flags, int16(open)
 	t.kind = kindNone
 	if key >= 0 && key < maxSlots {
 		t.kind = slots[key].kind
 	}
 	n := len(lit)
-	t.back = int32(min(n, 8))
+	t.back = uint8(min(n, 8))
 	var word [8]byte
 	copy(word[:], lit[n-int(t.back):])
 	t.tail = load64(word[:], 0)

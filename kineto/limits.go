@@ -6,13 +6,13 @@ const (
 	// DefaultChunkSize is how much text one worker decodes at a time, in bytes.
 	DefaultChunkSize = 4 << 20
 	// DefaultRowGroup is how many rows a row group holds.
-	DefaultRowGroup = 122_880
+	DefaultRowGroup = 65_536
 
 	maxEventBytes   = 64 << 20 // one event, or one value of the header
 	maxHeaderBytes  = 64 << 20 // all text before or after the event array
 	maxDepth        = 1000     // nested arrays and objects within one value
 	maxDynamicKeys  = 100      // argument keys without a column that are learned
-	maxTransitions  = 6        // remembered texts between two keys
+	maxTransitions  = 8        // remembered texts between two keys
 	maxLiteral      = 120      // bytes of a remembered text
 	maxRepairTries  = 4096     // places tried as the end of a broken string, per event
 	maxRepairBytes  = 4 << 20  // event text that repair looks at

@@ -52,8 +52,14 @@ func (r *Retained) Has(col string) bool {
 func (r *Retained) Values(col string) []int64 { return r.ValuesAt(r.Table.Col(col)) }
 
 // ValuesAt returns the column at a position.
-func (r *Retained) ValuesAt(col int) []int64 {
-	out := make([]int64, r.n)
+func (r *Retained) ValuesAt(col int) []int64 { return r.ValuesInto(nil, col) }
+
+// ValuesInto is ValuesAt in the memory of out, where that suffices.
+func (r *Retained) ValuesInto(out []int64, col int) []int64 {
+	if cap(out) < r.n {
+		out = make([]int64, r.n)
+	}
+	out = out[:r.n]
 	at := 0
 	for i := range r.segs[col] {
 		at += r.segs[col][i].unpack(out[at:])

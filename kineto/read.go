@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"sync"
 
+	"tracelake/internal/freelist"
 	"tracelake/schema"
 )
 
@@ -87,7 +88,7 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Result, error) {
 	defer cancel()
 	p := &pipeline{o: o, text: text, digest: sha256.New(), ctx: ctx}
 	p.jobs = make(chan *job, o.Workers)
-	p.order = make(chan *job, o.Workers+1)
+	p.order = make(chan *job, o.Workers)
 	p.free = make(chan []byte, o.Workers+4)
 
 	var wg sync.WaitGroup
@@ -161,7 +162,7 @@ func (p *pipeline) buffer(n int) []byte {
 }
 
 func (p *pipeline) batch() *batch {
-	b := batches.get()
+	b := batches.Get()
 	b.reset()
 	return b
 }
@@ -175,7 +176,7 @@ func (p *pipeline) recycle(buf []byte, b *batch) {
 		}
 	}
 	if b != nil {
-		batches.put(b)
+		batches.Put(b)
 	}
 }
 
@@ -323,7 +324,7 @@ func (p *pipeline) decodeChunks() {
 	var d *decoder
 	defer func() {
 		if d != nil {
-			decoders.put(d)
+			decoders.Put(d)
 		}
 	}()
 	for j := range p.jobs {
@@ -331,7 +332,7 @@ func (p *pipeline) decodeChunks() {
 			p.o.Gate <- struct{}{}
 		}
 		if d == nil {
-			d = decoders.get()
+			d = decoders.Get()
 		}
 		if j.start < 0 {
 			j.start = guessStart(j.buf, j.n)
@@ -348,7 +349,7 @@ func (p *pipeline) decodeChunks() {
 }
 
 // decoders keeps what decoders have learned from file to file.
-var decoders = freelist[*decoder]{make: newDecoder}
+var decoders = freelist.List[*decoder]{New: newDecoder}
 
 // decode decodes a chunk from a position on into its batch.
 func (d *decoder) decode(j *job, from int) {

@@ -35,7 +35,7 @@ func (o *convertOptions) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.strict, "strict", false, "reject every input that is not ok: repaired and partial ones, too")
 	f.StringVar(&o.format, "format", "parquet", "parquet, or arrow (Arrow IPC files; reads every input twice, and sql cannot open them)")
 	f.StringVar(&o.compression, "compression", "zstd", "zstd, snappy or none")
-	f.IntVar(&o.rowGroup, "row-group", 0, "rows per row group (default 122880)")
+	f.IntVar(&o.rowGroup, "row-group", 0, "rows per row group (default 65536)")
 	f.Var(&o.chunk, "chunk-size", "text that one worker decodes at a time")
 	f.StringVar(&o.detail, "detail", "launch", "activities per launch or per kernel")
 	f.StringSliceVar(&o.tables, "tables", nil, "tables to write (default: all)")

@@ -15,15 +15,15 @@ import (
 // joins both, and commands are on top. The longest prefix counts.
 var allowed = map[string][]string{
 	"tracelake/schema":           {"tracelake/schema"},
-	"tracelake/schema/columnar":  {"tracelake/schema"},
+	"tracelake/schema/columnar":  {"tracelake/schema", "tracelake/internal/freelist"},
 	"tracelake/schema/lake":      {"tracelake/schema"},
-	"tracelake/kineto":           {"tracelake/schema"},
+	"tracelake/kineto":           {"tracelake/schema", "tracelake/internal/freelist"},
 	"tracelake/analyze/internal": {},
 	"tracelake/analyze/interval": {"tracelake/schema"},
 	"tracelake/analyze/link":     {"tracelake/schema", "tracelake/analyze/internal"},
 	"tracelake/analyze/activity": {"tracelake/schema", "tracelake/analyze/internal", "tracelake/analyze/interval", "tracelake/analyze/link"},
 	"tracelake/analyze/query":    {"tracelake/schema"},
-	"tracelake/convert":          {"tracelake/schema", "tracelake/kineto", "tracelake/analyze"},
+	"tracelake/convert":          {"tracelake/internal/freelist", "tracelake/schema", "tracelake/kineto", "tracelake/analyze"},
 	"tracelake/bench":            {"tracelake"},
 	"tracelake/cmd":              {"tracelake"},
 	"tracelake/internal":         {},

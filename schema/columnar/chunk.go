@@ -2,10 +2,10 @@ package columnar
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/parquet-go/parquet-go/format"
 
+	"tracelake/internal/freelist"
 	"tracelake/schema"
 )
 
@@ -49,7 +49,7 @@ type Chunk struct {
 }
 
 // chunks keeps the buffers of chunks that a file has written.
-var chunks = sync.Pool{New: func() any { return new(Chunk) }}
+var chunks = freelist.List[*Chunk]{New: func() *Chunk { return new(Chunk) }}
 
 // NewChunk joins the columns of a row group. They must be all columns of the
 // table in its order, each with the same number of rows.

@@ -101,13 +101,16 @@ func NewEncoder(t *schema.Table, o Options) *Encoder {
 	return e
 }
 
+// Use makes the encoder one for another table.
+func (e *Encoder) Use(t *schema.Table) { e.table = t }
+
 // Encode encodes one row group. The columns are in the order of the table;
 // the first, trace_id, is ignored. Errors name table and column.
 func (e *Encoder) Encode(rows int, cols []Vector) (*Chunk, error) {
 	if len(cols) != len(e.table.Columns) {
 		return nil, fmt.Errorf("columnar: table %s has %d columns, not %d", e.table.Name, len(e.table.Columns), len(cols))
 	}
-	c := chunks.Get().(*Chunk)
+	c := chunks.Get()
 	c.table, c.rows, c.cols = e.table, rows, c.cols[:0]
 	e.out = c.buf[:0]
 	defer func() { e.out = nil }()
