@@ -11,6 +11,7 @@ require (
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.1.0
+	github.com/zeebo/blake3 v0.2.4
 	golang.org/x/term v0.48.0
 	golang.org/x/text v0.44.0
 )

@@ -2,12 +2,11 @@ package convert
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"os"
 	"strconv"
 
+	"tracelake/internal/digest"
 	"tracelake/kineto"
 	"tracelake/schema"
 )
@@ -46,10 +45,10 @@ func tailBase(path string) int64 {
 	return v
 }
 
-// fileSum returns the SHA-256 of a file as stored, or of nothing where it
+// fileSum returns the digest of a file as stored, or of nothing where it
 // cannot be read again.
 func fileSum(path, given string) (string, error) {
-	h := sha256.New()
+	h := digest.New()
 	if given != Stdin {
 		f, err := os.Open(path)
 		if err != nil {
@@ -60,7 +59,7 @@ func fileSum(path, given string) (string, error) {
 			return "", err
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return digest.Text(h), nil
 }
 
 // rankInfo is a rank and where it comes from.

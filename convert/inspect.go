@@ -98,7 +98,7 @@ func Inspect(ctx context.Context, path string, o Options) (*Inspection, error) {
 	if o.Strict && outcome != "ok" {
 		outcome, reason = "rejected", "not ok in strict mode: "+reason
 	}
-	out.fill(m, links, res.SHA256[:schema.TraceIDLen], c.rankOf(path, res), outcome, reason)
+	out.fill(m, links, res.Digest[:schema.TraceIDLen], c.rankOf(path, res), outcome, reason)
 	out.Rows = res.Rows
 	out.describe(m, links)
 	out.Seconds = time.Since(started).Seconds()

@@ -156,7 +156,7 @@ func (c *importer) attempt(ctx context.Context, in Input, path string, src lake.
 	if err := m.writeLinked(s, links, c.o.RowGroup); err != nil {
 		return err
 	}
-	id, err := lake.TraceID(res.SHA256)
+	id, err := lake.TraceID(res.Digest)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (c *importer) attempt(ctx context.Context, in Input, path string, src lake.
 		return err
 	}
 	rows, err := s.close(id, map[string]string{
-		"tracelake.run": rep.Run, "tracelake.trace_id": id, "tracelake.source_sha256": res.SHA256, "tracelake.writer": c.o.Writer,
+		"tracelake.run": rep.Run, "tracelake.trace_id": id, "tracelake.content_digest": res.Digest, "tracelake.writer": c.o.Writer,
 	})
 	if err != nil {
 		return err
@@ -180,11 +180,11 @@ func (c *importer) attempt(ctx context.Context, in Input, path string, src lake.
 	rep.Rows = rows
 	// --force imports a file again; it does not give its rows to another one.
 	replace := c.o.Force
-	if old, ok := c.lake.DoneContent(res.SHA256); ok && old.Source.Path != src.Path {
+	if old, ok := c.lake.DoneContent(res.Digest); ok && old.Source.Path != src.Path {
 		replace = false
 	}
 	_, err = txn.Commit(lake.Record{
-		TraceID: id, ContentSHA256: res.SHA256, Source: src, Options: c.o.key(), Run: rep.Run,
+		TraceID: id, ContentDigest: res.Digest, Source: src, Options: c.o.key(), Run: rep.Run,
 		Rank: optPtr(rank.value), WorldSize: rep.WorldSize, Outcome: outcome, Reason: reason,
 		Diagnostics: countCodes(res.Diags), Rows: rows, Ext: c.ext(),
 	}, replace)
@@ -216,7 +216,7 @@ func (c *importer) twin(in Input, src lake.Source, of lake.Commit, rep *Report) 
 	rep.Skipped = "same content as " + of.Source.Path
 	d := &schema.Diagnostics{}
 	d.Add(schema.SameContent, schema.Null, schema.Null, 1, rep.Skipped)
-	sum := sha256.Sum256([]byte(of.ContentSHA256 + "\x00" + src.Path))
+	sum := sha256.Sum256([]byte(of.ContentDigest + "\x00" + src.Path))
 	rep.TraceID = hex.EncodeToString(sum[:])[:schema.TraceIDLen]
 	rep.GPUEvents, rep.Linked, rep.Ambiguous, rep.InIter, rep.Iterations = 0, 0, 0, 0, 0
 	rep.Rows = nil
@@ -250,7 +250,7 @@ func (c *importer) withoutRows(in Input, src lake.Source, sum, duplicateOf strin
 		return err
 	}
 	_, err = txn.Commit(lake.Record{
-		TraceID: rep.TraceID, ContentSHA256: sum, Source: src, Options: c.o.key(), Run: rep.Run, Outcome: rep.Outcome,
+		TraceID: rep.TraceID, ContentDigest: sum, Source: src, Options: c.o.key(), Run: rep.Run, Outcome: rep.Outcome,
 		Reason: rep.Reason, Diagnostics: countCodes(d), Rows: rows, Ext: c.ext(),
 	}, true)
 	return err

@@ -77,7 +77,7 @@ func (c *importer) writeTraces(s *sink, m *model, in Input, src lake.Source, r *
 	if m != nil {
 		c.traceColumns(b, m, r)
 	} else {
-		b.text("content_sha256", "")
+		b.text("content_digest", "")
 		b.text("clock", "relative")
 		for _, n := range []string{"events", "gpu_events", "launches", "ranges", "cpu_events"} {
 			b.int(n, 0)
@@ -97,7 +97,7 @@ func (c *importer) writeTraces(s *sink, m *model, in Input, src lake.Source, r *
 func (c *importer) traceColumns(b *builder, m *model, r *Report) {
 	res, h := m.res, &m.res.Header
 	b.int("json_bytes", res.TextBytes)
-	b.text("content_sha256", res.SHA256)
+	b.text("content_digest", res.Digest)
 	b.opt("host", h.Host)
 	b.optInt("world_size", h.WorldSize)
 	b.text("clock", clockOf(res))

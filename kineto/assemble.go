@@ -15,6 +15,7 @@ type assembler struct {
 	spec  *tableSpec
 	cols  []assembled
 	n     int32
+	usual int // rows of a full row group
 	bytes int // of distinct strings
 }
 
@@ -27,10 +28,10 @@ type assembled struct {
 	seen []uint32 // which batch an entry of ids belongs to
 }
 
-// reserve makes room for n more values.
-func (a *assembled) reserve(n int) {
+// reserve makes room for n more values; usual is how many there are in the end.
+func (a *assembled) reserve(n, usual int) {
 	if n += len(a.vals); n > cap(a.vals) {
-		a.vals = append(make([]int64, 0, max(n, 4*cap(a.vals))), a.vals...)
+		a.vals = append(make([]int64, 0, max(n, min(4*cap(a.vals), usual))), a.vals...)
 	}
 }
 
@@ -65,8 +66,9 @@ func (a *assembled) addRows(src *column, n int32) {
 	}
 }
 
-func newAssembler(tab tableID) *assembler {
-	return &assembler{tab: tab, spec: &specs[tab], cols: make([]assembled, len(specs[tab].table.Columns))}
+func newAssembler(tab tableID, rowGroup int) *assembler {
+	// The batch that fills a row group is added whole.
+	return &assembler{tab: tab, usual: rowGroup + rowGroup/4, spec: &specs[tab], cols: make([]assembled, len(specs[tab].table.Columns))}
 }
 
 // adopt takes over the memory of an earlier row group.
@@ -89,7 +91,7 @@ func (a *assembler) add(t *tableBatch, strs *interner, tab tableID, base, baseNS
 		if len(src.vals) == 0 {
 			continue
 		}
-		dst.reserve(len(src.vals))
+		dst.reserve(len(src.vals), a.usual)
 		if c == colOf[tab].start || c == colOf[tab].end {
 			a.addTimes(dst, src, baseNS)
 			continue

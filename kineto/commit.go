@@ -44,7 +44,7 @@ func newCommitter(p *pipeline) *committer {
 		if id.retained() {
 			c.keep[id] = &Retained{Table: specs[id].table, segs: make([][]segment, len(specs[id].table.Columns)), names: c.names}
 		} else {
-			c.tables[id] = newAssembler(id)
+			c.tables[id] = newAssembler(id, p.o.RowGroup)
 		}
 	}
 	return c
@@ -352,7 +352,7 @@ func (c *committer) result() (*Result, error) {
 	r.GPU, r.Launches, r.Ranges = c.keep[tabGPU], c.keep[tabLaunches], c.keep[tabRanges]
 	r.Kinds = c.kinds
 	r.TextBytes = c.p.total
-	r.SHA256 = c.p.sum()
+	r.Digest = c.p.sum()
 	t := &c.times
 	r.Fine = t.fine
 	r.First, r.Last = schema.Null, schema.Null

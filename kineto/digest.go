@@ -1,12 +1,12 @@
 package kineto
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
+
+	"tracelake/internal/digest"
 )
 
-// Digest returns the SHA-256 of the text of a trace, as Result.SHA256 gives
+// Digest returns the digest of the text of a trace, as Result.Digest gives
 // it, without decoding anything.
 func Digest(src io.Reader) (string, error) {
 	t, err := openText(src)
@@ -14,9 +14,9 @@ func Digest(src io.Reader) (string, error) {
 		return "", err
 	}
 	defer t.Close()
-	h := sha256.New()
+	h := digest.New()
 	if _, err := io.CopyBuffer(h, t, make([]byte, bufSize)); err != nil {
 		return "", err
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return digest.Text(h), nil
 }

@@ -2,14 +2,13 @@ package kineto
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"hash"
 	"io"
 	"runtime"
 	"sync"
 
+	"tracelake/internal/digest"
 	"tracelake/internal/freelist"
 	"tracelake/schema"
 )
@@ -48,7 +47,7 @@ type Result struct {
 	Kinds       map[Kind]int64
 	Rows        map[string]int64 // rows per table name, cpu_events and the like
 	TextBytes   int64
-	SHA256      string // of the text
+	Digest      string // of the text
 	Fine        bool   // recorded times are finer than a microsecond
 	First, Last int64  // earliest start and latest end without the base; schema.Null where there is none
 	Absolute    bool   // recorded times count from the Unix epoch, without any base
@@ -86,7 +85,7 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Result, error) {
 	defer text.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p := &pipeline{o: o, text: text, digest: sha256.New(), ctx: ctx}
+	p := &pipeline{o: o, text: text, digest: digest.New(), ctx: ctx}
 	p.jobs = make(chan *job, o.Workers)
 	p.order = make(chan *job, o.Workers)
 	p.free = make(chan []byte, o.Workers+4)
@@ -371,4 +370,4 @@ func guessStart(b []byte, n int) int {
 	return -1
 }
 
-func (p *pipeline) sum() string { return hex.EncodeToString(p.digest.Sum(nil)) }
+func (p *pipeline) sum() string { return digest.Text(p.digest) }

@@ -61,7 +61,7 @@ func readAll(t testing.TB, src func() io.Reader, o Options) outcome {
 			kinds = append(kinds, fmt.Sprintf("%q %d", k, n))
 		}
 		sort.Strings(kinds)
-		out.other = fmt.Sprint(res.Events, res.Rows, res.TextBytes, res.SHA256, res.BaseNS, res.Fine, res.First, res.Last, res.ZeroLost, res.Array, kinds)
+		out.other = fmt.Sprint(res.Events, res.Rows, res.TextBytes, res.Digest, res.BaseNS, res.Fine, res.First, res.Last, res.ZeroLost, res.Array, kinds)
 		return out
 	}
 }

@@ -87,7 +87,7 @@ var (
 			req("path", String, "", "path as given"),
 			opt("source_bytes", Int64, "bytes", "size of the file as stored"),
 			opt("json_bytes", Int64, "bytes", "size of the text after decompression"),
-			req("content_sha256", String, "", "SHA-256 of the text after decompression"),
+			req("content_digest", String, "", "BLAKE3-256 of the content: of a trace the text after decompression"),
 			opt("host", String, "", "host_name of the header"),
 			opt("rank", Int64, "", "rank; null where nothing says it"),
 			opt("rank_source", String, "", "where rank comes from: content, file_name, option"),

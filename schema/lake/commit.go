@@ -46,7 +46,7 @@ const (
 // Record is what the importer knows of a trace when all rows are written.
 type Record struct {
 	TraceID       string           `json:"trace_id"`
-	ContentSHA256 string           `json:"content_sha256"` // of the text after decompression
+	ContentDigest string           `json:"content_digest"` // of the text after decompression
 	Source        Source           `json:"source"`
 	Options       string           `json:"options"` // everything asked for that changes the rows
 	Run           string           `json:"run"`

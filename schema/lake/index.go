@@ -17,7 +17,7 @@ type index struct {
 	loaded    bool
 	commits   map[string]Commit    // by trace ID
 	stamp     map[string]fileStamp // of the commit file, by trace ID
-	byContent map[string]string    // content SHA-256 to trace ID
+	byContent map[string]string    // content digest to trace ID
 	bySource  map[Source]string    // to trace ID
 }
 
@@ -38,7 +38,7 @@ func (x *index) add(c Commit) {
 	x.commits[c.TraceID] = c
 	x.bySource[c.Source] = c.TraceID
 	if c.Outcome != OutcomeRejected {
-		x.byContent[c.ContentSHA256] = c.TraceID
+		x.byContent[c.ContentDigest] = c.TraceID
 	}
 }
 
@@ -49,8 +49,8 @@ func (x *index) drop(id string) {
 	}
 	delete(x.commits, id)
 	delete(x.stamp, id)
-	if x.byContent[old.ContentSHA256] == id {
-		delete(x.byContent, old.ContentSHA256)
+	if x.byContent[old.ContentDigest] == id {
+		delete(x.byContent, old.ContentDigest)
 	}
 	if x.bySource[old.Source] == id {
 		delete(x.bySource, old.Source)
@@ -176,13 +176,13 @@ func (l *Lake) Done(src Source, options string) (Commit, bool) {
 
 // DoneContent returns the trace with the given content, whatever its path and
 // options. Rejected inputs do not count.
-func (l *Lake) DoneContent(sha256 string) (Commit, bool) {
+func (l *Lake) DoneContent(contentDigest string) (Commit, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.load() != nil && len(l.idx.commits) == 0 {
 		return Commit{}, false
 	}
-	id, ok := l.idx.byContent[sha256]
+	id, ok := l.idx.byContent[contentDigest]
 	if !ok {
 		return Commit{}, false
 	}

@@ -21,20 +21,20 @@ func create(t testing.TB, root string) *Lake {
 	return l
 }
 
-func digest(text string) string {
+func digestOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
 // record describes a trace whose content is the given text.
 func record(content, run string, rank *int64) Record {
-	sha := digest(content)
+	sha := digestOf(content)
 	id, err := TraceID(sha)
 	if err != nil {
 		panic(err)
 	}
 	return Record{
-		TraceID: id, ContentSHA256: sha, Run: run, Rank: rank, Outcome: OutcomeOK,
+		TraceID: id, ContentDigest: sha, Run: run, Rank: rank, Outcome: OutcomeOK,
 		Source: Source{Path: "/in/" + content, Bytes: int64(len(content)), MTimeNS: 7},
 		Rows:   map[string]int64{"traces": 1, "launches": 2},
 	}
@@ -109,7 +109,7 @@ func TestCommitAndResume(t *testing.T) {
 	if !slices.Equal(parts, committed(t, l)) || len(parts) != 2 || len(temps) != 0 {
 		t.Fatalf("parts %v, temporary %v", parts, temps)
 	}
-	name := PartName(rec.ContentSHA256, "", "job", 3)
+	name := PartName(rec.ContentDigest, "", "job", 3)
 	want := "launches/run=job/rank=3/" + name
 	if c.Files[0].Path != "traces/"+name || c.Files[1].Path != want || c.Files[0].Rows != 1 || c.Files[1].Rows != 2 || c.Files[0].Bytes != 22 {
 		t.Fatalf("files %+v, want %s first", c.Files, want)
@@ -129,7 +129,7 @@ func TestCommitAndResume(t *testing.T) {
 	if _, ok := again.Done(later, ""); ok {
 		t.Error("done after the file changed")
 	}
-	if got, ok := again.DoneContent(rec.ContentSHA256); !ok || got.TraceID != rec.TraceID || *got.Rank != 3 {
+	if got, ok := again.DoneContent(rec.ContentDigest); !ok || got.TraceID != rec.TraceID || *got.Rank != 3 {
 		t.Errorf("content: %+v, %v", got, ok)
 	}
 	if _, err := again.Begin(); err == nil {
@@ -197,14 +197,14 @@ func TestRejection(t *testing.T) {
 	root := t.TempDir()
 	l := create(t, root)
 	rec := record("bad", "job", nil)
-	rec.TraceID, rec.Outcome = RejectedTraceID(rec.ContentSHA256, rec.Source.Path), OutcomeRejected
+	rec.TraceID, rec.Outcome = RejectedTraceID(rec.ContentDigest, rec.Source.Path), OutcomeRejected
 	if _, err := put(l, rec, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := l.Done(rec.Source, ""); !ok {
 		t.Error("a rejected input is read again")
 	}
-	if _, ok := l.DoneContent(rec.ContentSHA256); ok {
+	if _, ok := l.DoneContent(rec.ContentDigest); ok {
 		t.Error("a rejected input counts as content")
 	}
 	// A later version can read it: the rejection goes.

@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 
+	"tracelake/internal/digest"
 	"tracelake/schema"
 )
 
@@ -17,19 +18,19 @@ const UnknownRank = -1
 
 const partHexLen = 12
 
-// TraceID returns the trace ID of a content: the start of its SHA-256, given
-// in hexadecimal digits. The same content has the same ID wherever it lies.
-func TraceID(contentSHA256 string) (string, error) {
-	if b, err := hex.DecodeString(contentSHA256); err != nil || len(b) != sha256.Size {
-		return "", fmt.Errorf("lake: %q is not a SHA-256 in hexadecimal digits", contentSHA256)
+// TraceID returns the trace ID of a content: the start of its digest,
+// given in hexadecimal digits. The same content has the same ID wherever it lies.
+func TraceID(contentDigest string) (string, error) {
+	if !digest.Valid(contentDigest) {
+		return "", fmt.Errorf("lake: %q is not a digest in hexadecimal digits", contentDigest)
 	}
-	return contentSHA256[:schema.TraceIDLen], nil
+	return contentDigest[:schema.TraceIDLen], nil
 }
 
 // RejectedTraceID returns the trace ID of an input that cannot be imported. It
 // depends on the path, too: two empty files are two failures and not one.
-func RejectedTraceID(contentSHA256, sourcePath string) string {
-	sum := sha256.Sum256([]byte("rejected\n" + contentSHA256 + "\n" + sourcePath))
+func RejectedTraceID(contentDigest, sourcePath string) string {
+	sum := sha256.Sum256([]byte("rejected\n" + contentDigest + "\n" + sourcePath))
 	return hex.EncodeToString(sum[:])[:schema.TraceIDLen]
 }
 
@@ -39,9 +40,9 @@ const partExt = ".parquet"
 // PartName returns the file name that the rows of a trace have in every table.
 // It depends on nothing but the arguments and the schema version, so that a
 // retry writes the same bytes under the same name.
-func PartName(contentSHA256, options, run string, rank int64) string {
+func PartName(contentDigest, options, run string, rank int64) string {
 	h := sha256.New()
-	for _, s := range []string{contentSHA256, strconv.Itoa(schema.Version), options, run, strconv.FormatInt(rank, 10)} {
+	for _, s := range []string{contentDigest, strconv.Itoa(schema.Version), options, run, strconv.FormatInt(rank, 10)} {
 		fmt.Fprintf(h, "%d:%s\n", len(s), s)
 	}
 	return "part-" + hex.EncodeToString(h.Sum(nil))[:partHexLen] + partExt

@@ -115,7 +115,7 @@ func (t *Txn) Commit(rec Record, replace bool) (c Commit, err error) {
 		return c, err
 	}
 	c = Commit{Version: commitVersion, Record: rec, SchemaVersion: schema.Version, Writer: t.l.writer, Files: []File{}}
-	name := PartName(rec.ContentSHA256, rec.Options, rec.Run, rec.PathRank())
+	name := PartName(rec.ContentDigest, rec.Options, rec.Run, rec.PathRank())
 	if rec.Ext != "" {
 		name = strings.TrimSuffix(name, partExt) + rec.Ext
 	}
@@ -208,7 +208,7 @@ func (t *Txn) publish(c *Commit, replace bool) error {
 		}
 	}
 	if c.Outcome != OutcomeRejected {
-		return t.l.retire(RejectedTraceID(c.ContentSHA256, c.Source.Path), c.Files)
+		return t.l.retire(RejectedTraceID(c.ContentDigest, c.Source.Path), c.Files)
 	}
 	return nil
 }
