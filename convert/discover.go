@@ -14,14 +14,18 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"tracelake/collected"
 	"tracelake/schema/lake"
 )
 
 // Input is a file to import.
 type Input struct {
-	Path  string // as given or found
-	Bytes int64
-	Named bool // the user named the file itself and not a directory
+	Path    string // as given or found
+	Bytes   int64
+	Named   bool           // the user named the file itself and not a directory
+	Job     *collected.Job // of collect that the input comes from; nil otherwise
+	Tables  bool           // the tables of the job and not a trace
+	Problem string         // why the input cannot be imported; "" where nothing is known
 }
 
 // Stdin is the path that stands for standard input.
@@ -32,8 +36,9 @@ var ErrNoInputs = errors.New("no traces found")
 
 // Found is the result of looking for inputs.
 type Found struct {
-	Inputs  []Input
-	Ignored int // files in directories that do not look like traces
+	Inputs    []Input
+	Ignored   int // files in directories that do not look like traces
+	EmptyJobs int // jobs of collect without a trace or a table: failed, or with other output
 }
 
 // Discover finds the inputs below files, directories and glob patterns, in
@@ -42,19 +47,19 @@ type Found struct {
 func Discover(args []string) (Found, error) {
 	var out Found
 	seen := map[string]bool{}
-	add := func(path string, size int64, named bool) {
-		key := path
-		if abs, err := filepath.Abs(path); err == nil {
+	add := func(in Input) {
+		key := in.Path
+		if abs, err := filepath.Abs(in.Path); err == nil {
 			key = abs
 		}
 		if !seen[key] {
 			seen[key] = true
-			out.Inputs = append(out.Inputs, Input{path, size, named})
+			out.Inputs = append(out.Inputs, in)
 		}
 	}
 	for _, arg := range args {
 		if arg == Stdin {
-			add(arg, -1, true)
+			add(Input{Path: arg, Bytes: -1, Named: true})
 			continue
 		}
 		paths := []string{arg}
@@ -72,7 +77,14 @@ func Discover(args []string) (Found, error) {
 				return out, err
 			}
 			if !st.IsDir() {
-				add(p, st.Size(), true)
+				switch {
+				case filepath.Base(p) == collected.StatusFile:
+					out.addJob(filepath.Dir(p), true, add)
+				case isTable(p):
+					addTable(p, st.Size(), true, add)
+				default:
+					add(Input{Path: p, Bytes: st.Size(), Named: true})
+				}
 				continue
 			}
 			if err := walk(p, &out, add); err != nil {
@@ -80,13 +92,13 @@ func Discover(args []string) (Found, error) {
 			}
 		}
 	}
-	if len(out.Inputs) == 0 {
+	if len(out.Inputs) == 0 && out.EmptyJobs == 0 {
 		return out, fmt.Errorf("%w in %s", ErrNoInputs, strings.Join(args, ", "))
 	}
 	return out, nil
 }
 
-func walk(root string, out *Found, add func(string, int64, bool)) error {
+func walk(root string, out *Found, add func(Input)) error {
 	return filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -94,6 +106,10 @@ func walk(root string, out *Found, add func(string, int64, bool)) error {
 		name := e.Name()
 		if e.IsDir() {
 			if p != root && (strings.HasPrefix(name, ".") || isLake(p)) {
+				return fs.SkipDir
+			}
+			if collected.IsJob(p) {
+				out.addJob(p, false, add)
 				return fs.SkipDir
 			}
 			return nil
@@ -106,9 +122,12 @@ func walk(root string, out *Found, add func(string, int64, bool)) error {
 			out.Ignored++
 			return nil
 		}
-		if looksLikeTrace(p) {
-			add(p, st.Size(), false)
-		} else {
+		switch {
+		case isTable(p):
+			addTable(p, st.Size(), false, add)
+		case looksLikeTrace(p):
+			add(Input{Path: p, Bytes: st.Size()})
+		default:
 			out.Ignored++
 		}
 		return nil

@@ -29,6 +29,12 @@ type importer struct {
 // one converts one input. What is wrong with the input stands in the report;
 // an error means that the dataset could not be written.
 func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
+	switch {
+	case in.Problem != "":
+		return Report{Path: in.Path, Bytes: in.Bytes, Failed: in.Problem}, nil
+	case in.Tables:
+		return c.tables(ctx, in)
+	}
 	started := time.Now()
 	rep = Report{Path: in.Path, Bytes: in.Bytes}
 	defer func() { rep.Seconds = time.Since(started).Seconds() }()
@@ -38,12 +44,8 @@ func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
 		rep.Failed = err.Error()
 		return rep, nil
 	}
-	run := c.o.Run
-	if run == "" {
-		run = runOf(in.Path)
-	}
-	rep.Run = lake.RunSlug(run)
-	if old, ok := c.lake.Done(src, c.o.key()); ok && !c.o.Force && in.Path != Stdin {
+	rep.Run = lake.RunSlug(c.o.runFor(in))
+	if old, ok := c.lake.Done(src, c.o.keyFor(in)); ok && !c.o.Force && in.Path != Stdin {
 		rep.Outcome, rep.Reason, rep.TraceID = old.Outcome, old.Reason, old.TraceID
 		rep.Skipped = AlreadyThere
 		return rep, nil
@@ -184,7 +186,7 @@ func (c *importer) attempt(ctx context.Context, in Input, path string, src lake.
 		replace = false
 	}
 	_, err = txn.Commit(lake.Record{
-		TraceID: id, ContentDigest: res.Digest, Source: src, Options: c.o.key(), Run: rep.Run,
+		TraceID: id, ContentDigest: res.Digest, Source: src, Options: c.o.keyFor(in), Run: rep.Run, Job: in.lakeJob(),
 		Rank: optPtr(rank.value), WorldSize: rep.WorldSize, Outcome: outcome, Reason: reason,
 		Diagnostics: countCodes(res.Diags), Rows: rows, Ext: c.ext(),
 	}, replace)
@@ -216,11 +218,17 @@ func (c *importer) twin(in Input, src lake.Source, of lake.Commit, rep *Report) 
 	rep.Skipped = "same content as " + of.Source.Path
 	d := &schema.Diagnostics{}
 	d.Add(schema.SameContent, schema.Null, schema.Null, 1, rep.Skipped)
-	sum := sha256.Sum256([]byte(of.ContentDigest + "\x00" + src.Path))
-	rep.TraceID = hex.EncodeToString(sum[:])[:schema.TraceIDLen]
+	sum := twinSum(of.ContentDigest, src.Path)
+	rep.TraceID = sum[:schema.TraceIDLen]
 	rep.GPUEvents, rep.Linked, rep.Ambiguous, rep.InIter, rep.Iterations = 0, 0, 0, 0, 0
 	rep.Rows = nil
-	return c.withoutRows(in, src, hex.EncodeToString(sum[:]), of.TraceID, d, rep)
+	return c.withoutRows(in, src, sum, of.TraceID, d, rep)
+}
+
+// twinSum stands for the content of an input whose rows are those of another.
+func twinSum(content, path string) string {
+	sum := sha256.Sum256([]byte(content + "\x00" + path))
+	return hex.EncodeToString(sum[:])
 }
 
 // withoutRows commits an input that has rows in traces and diagnostics only.
@@ -250,7 +258,7 @@ func (c *importer) withoutRows(in Input, src lake.Source, sum, duplicateOf strin
 		return err
 	}
 	_, err = txn.Commit(lake.Record{
-		TraceID: rep.TraceID, ContentDigest: sum, Source: src, Options: c.o.key(), Run: rep.Run, Outcome: rep.Outcome,
+		TraceID: rep.TraceID, ContentDigest: sum, Source: src, Options: c.o.keyFor(in), Run: rep.Run, Job: in.lakeJob(), Outcome: rep.Outcome,
 		Reason: rep.Reason, Diagnostics: countCodes(d), Rows: rows, Ext: c.ext(),
 	}, true)
 	return err

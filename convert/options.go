@@ -61,8 +61,8 @@ func (o *Options) fill() error {
 		return fmt.Errorf("detail %q: want launch or kernel", o.Detail)
 	}
 	for _, t := range o.Tables {
-		if schema.TableByName(t) == nil {
-			return fmt.Errorf("no table %q: want one of %s", t, strings.Join(tableNames(), ", "))
+		if schema.TableByName(t) == nil && !schema.IsUserTable(t) {
+			return fmt.Errorf("no table %q: want one of %s, or x_NAME of a tracer of your own", t, strings.Join(tableNames(), ", "))
 		}
 	}
 	return nil

@@ -9,7 +9,8 @@ import (
 // Report is what became of one input.
 type Report struct {
 	Path       string           `json:"path"`
-	Outcome    string           `json:"outcome"` // ok, repaired, partial, rejected
+	Kind       string           `json:"kind,omitempty"` // KindTables, or "" for a trace
+	Outcome    string           `json:"outcome"`        // ok, repaired, partial, rejected
 	Reason     string           `json:"reason,omitempty"`
 	Skipped    string           `json:"skipped,omitempty"` // why nothing was read
 	TraceID    string           `json:"trace_id,omitempty"`
@@ -33,7 +34,12 @@ type Report struct {
 	// Failed is set where the import failed for a reason that lies outside the
 	// input: no space, no permission, an interruption.
 	Failed string `json:"failed,omitempty"`
+
+	digest string // of the content, where no reader knows it
 }
+
+// KindTables is the value of Report.Kind for the tables of a job of collect.
+const KindTables = "tables"
 
 // Diagnostic is a diagnostic as reports print it.
 type Diagnostic struct {
@@ -90,7 +96,9 @@ type Summary struct {
 	Repaired   int           `json:"repaired"`
 	Partial    int           `json:"partial"`
 	Rejected   int           `json:"rejected"`
-	Ignored    int           `json:"ignored"` // files in directories that do not look like traces
+	Ignored    int           `json:"ignored"`    // files in directories that do not look like traces
+	EmptyJobs  int           `json:"empty_jobs"` // jobs of collect without a trace or a table
+	Superseded int           `json:"superseded"` // traces of earlier attempts of jobs, taken out
 	Events     int64         `json:"events"`
 	GPUEvents  int64         `json:"gpu_events"`
 	Linked     int64         `json:"linked_gpu_events"`

@@ -66,7 +66,7 @@ func (c *importer) writeTraces(s *sink, m *model, in Input, src lake.Source, r *
 	b.optText("outcome_reason", r.Reason)
 	b.optText("duplicate_of", duplicateOf)
 	b.text("run", r.Run)
-	b.text("source", "kineto")
+	b.text("source", map[bool]string{false: "kineto", true: "tables"}[in.Tables])
 	b.text("path", in.Path)
 	if n := src.Bytes; n >= 0 {
 		b.int("source_bytes", n)
@@ -77,7 +77,7 @@ func (c *importer) writeTraces(s *sink, m *model, in Input, src lake.Source, r *
 	if m != nil {
 		c.traceColumns(b, m, r)
 	} else {
-		b.text("content_digest", "")
+		b.text("content_digest", r.digest)
 		b.text("clock", "relative")
 		for _, n := range []string{"events", "gpu_events", "launches", "ranges", "cpu_events"} {
 			b.int(n, 0)
@@ -89,6 +89,7 @@ func (c *importer) writeTraces(s *sink, m *model, in Input, src lake.Source, r *
 	b.int("iterations", r.Iterations)
 	b.int("lost_events", r.LostEvents)
 	b.int("repairs", r.Repairs)
+	jobColumns(b, in.Job)
 	b.text("importer_version", c.o.Writer)
 	b.int("schema_version", schema.Version)
 	return s.built(b)

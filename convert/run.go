@@ -18,7 +18,7 @@ import (
 // is wrong with inputs is in the reports.
 func Run(ctx context.Context, found Found, o Options, report func(Report)) (Summary, error) {
 	started := time.Now()
-	sum := Summary{Ignored: found.Ignored}
+	sum := Summary{Ignored: found.Ignored, EmptyJobs: found.EmptyJobs}
 	if err := o.fill(); err != nil {
 		return sum, err
 	}
@@ -46,6 +46,7 @@ func Run(ctx context.Context, found Found, o Options, report func(Report)) (Summ
 		fatal error
 		wg    sync.WaitGroup
 		queue = make(chan Input)
+		jobs  = jobsDone{}
 		mem   = newBudget(o.MaxMemory)
 	)
 	for range min(o.Workers, len(inputs)) {
@@ -64,6 +65,7 @@ func Run(ctx context.Context, found Found, o Options, report func(Report)) (Summ
 					cancel()
 				default:
 					sum.add(&rep)
+					jobs.add(in, &rep)
 					if report != nil {
 						report(rep)
 					}
@@ -88,6 +90,9 @@ feed:
 	}
 	if ctx.Err() != nil {
 		return sum, ctx.Err()
+	}
+	if sum.Superseded, err = c.supersede(jobs); err != nil {
+		return sum, err
 	}
 	if sum.Notices, err = c.runNotices(inputs); err != nil {
 		return sum, err
@@ -164,11 +169,7 @@ func (c *importer) runNotices(inputs []Input) (out []string, err error) {
 	}
 	runs := map[string]bool{}
 	for _, in := range inputs {
-		run := c.o.Run
-		if run == "" {
-			run = runOf(in.Path)
-		}
-		runs[lake.RunSlug(run)] = true
+		runs[lake.RunSlug(c.o.runFor(in))] = true
 	}
 	names := make([]string, 0, len(runs))
 	for r := range runs {

@@ -33,7 +33,7 @@ type sink struct {
 	txn    *lake.Txn
 	enc    *encoders
 	gate   chan struct{} // one token per goroutine that may compute
-	wanted func(table string) bool
+	id     string        // trace ID for Arrow files; "" for Parquet
 	tables map[string]*tableSink
 	order  []*tableSink
 }
@@ -53,31 +53,38 @@ type encoding struct {
 	err   error
 }
 
-// newSink creates the files of the wanted tables. arrowID is the trace ID for
+// newSink creates the files of the wanted tables of a profiler trace. arrowID is the trace ID for
 // Arrow files, which must know it from the start, and "" for Parquet.
 func newSink(txn *lake.Txn, enc *encoders, gate chan struct{}, wanted func(string) bool, arrowID string) (*sink, error) {
-	s := &sink{txn: txn, enc: enc, gate: gate, wanted: wanted, tables: map[string]*tableSink{}}
-	for _, t := range schema.Tables {
-		if !wanted(t.Name) {
-			continue
+	s := &sink{txn: txn, enc: enc, gate: gate, id: arrowID, tables: map[string]*tableSink{}}
+	for _, t := range schema.TraceTables {
+		if wanted(t.Name) {
+			if err := s.create(t); err != nil {
+				return nil, err
+			}
 		}
-		f, err := txn.Create(t.Name)
-		if err != nil {
-			return nil, err
-		}
-		ts := &tableSink{t: t, f: f}
-		if arrowID != "" {
-			ts.arrow, err = columnar.CreateArrow(f, t, arrowID, enc.opts)
-		} else {
-			ts.file, err = columnar.Create(f, t, enc.opts)
-		}
-		if err != nil {
-			return nil, err
-		}
-		s.tables[t.Name] = ts
-		s.order = append(s.order, ts)
 	}
 	return s, nil
+}
+
+// create starts the file of a table.
+func (s *sink) create(t *schema.Table) error {
+	f, err := s.txn.Create(t.Name)
+	if err != nil {
+		return err
+	}
+	ts := &tableSink{t: t, f: f}
+	if s.id != "" {
+		ts.arrow, err = columnar.CreateArrow(f, t, s.id, s.enc.opts)
+	} else {
+		ts.file, err = columnar.Create(f, t, s.enc.opts)
+	}
+	if err != nil {
+		return err
+	}
+	s.tables[t.Name] = ts
+	s.order = append(s.order, ts)
+	return nil
 }
 
 // rowGroup takes a row group, whose vectors belong to the sink until it calls

@@ -1,8 +1,10 @@
 package convert
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"tracelake/schema"
 	"tracelake/schema/columnar"
@@ -29,13 +31,29 @@ func (c *importer) writeViews() error {
 			absent = append(absent, t.Name)
 		}
 	}
+	sql := schema.ViewsSQL(root, absent...)
+	commits, err := c.lake.Commits()
+	if err != nil {
+		return err
+	}
+	user := map[string]bool{}
+	for _, x := range commits {
+		for _, f := range x.Files {
+			user[f.Table] = schema.IsUserTable(f.Table)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(user)) {
+		if user[name] {
+			sql += schema.UserViewSQL(root, name)
+		}
+	}
 	dir := filepath.Join(root, lake.MetaDir)
 	f, err := os.CreateTemp(dir, ".tmp-views-")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name()) // gone already when all went well
-	if _, err := f.WriteString(schema.ViewsSQL(root, absent...)); err != nil {
+	if _, err := f.WriteString(sql); err != nil {
 		_ = f.Close()
 		return err
 	}

@@ -91,6 +91,12 @@ const (
 	MissingRanks    Code = "missing_ranks"
 	NoBase          Code = "no_base_time"
 
+	TableUnread  Code = "table_unread"
+	TableRow     Code = "table_row"
+	TableValue   Code = "table_value"
+	TableCut     Code = "table_cut"
+	TableColumns Code = "table_columns"
+
 	SameContent Code = "same_content"
 
 	NotATrace Code = "not_a_trace"
@@ -139,9 +145,14 @@ var Codes = []CodeInfo{
 	{IterationMarks, Info, "Which annotations mark iterations.", "Choose others with --range-pattern."},
 	{RankConflict, Notice, "The file name states another rank than the content; the content counts.", "Check the trace handler of the job."},
 	{SeveralProcs, Notice, "GPU work was launched by several processes; launches are told apart by process.", "Convert the files of the ranks one by one where they exist."},
-	{SameRank, Notice, "Two files of the run state the same rank.", "Give each job its own --run."},
-	{MissingRanks, Notice, "The run has fewer ranks than its world size.", "Convert the missing files."},
+	{SameRank, Notice, "Two files of the run state the same rank. The view diagnostics computes it from traces: one row per file.", "Give each job its own --run."},
+	{MissingRanks, Notice, "The run has fewer ranks than its world size. The view diagnostics computes it from traces: one row per run, with the trace_id of its first trace.", "Convert the missing files."},
 	{NoBase, Notice, "The trace has no base time and its times are not absolute: it cannot be aligned with others.", "Nothing."},
+	{TableUnread, DataLoss, "A table file of a tracer was not read: it is missing, or its first line declares nothing that can be imported.", "Look at the first line of the file; for a tracer of your own, correct what it declares."},
+	{TableRow, DataLoss, "A line of a table file is no JSON object, or longer than 64 MiB; it was set aside.", "Look at the line of the file."},
+	{TableValue, DataLoss, "A value of a row has no declared column or another type; the rest of the row is kept.", "Correct the tracer: its columns and its rows must agree."},
+	{TableCut, DataLoss, "A table file ends inside a row, or has fewer rows than its status file promises.", "Collect again: the tracer died or the copy is incomplete."},
+	{TableColumns, Notice, "A table file lacks columns of its table; they are null.", "Use the tracers that belong to this version."},
 	{SameContent, Notice, "Another file of the dataset has the same content; its rows are not repeated.", "Nothing; traces.duplicate_of names it."},
 	{NotATrace, Error, "The input is not a trace that can be imported.", "See the message."},
 }

@@ -83,8 +83,8 @@ var (
 			opt("outcome_reason", String, "", "first cause where the outcome is not ok"),
 			opt("duplicate_of", String, "", "trace_id of the trace with the same content that holds the rows; this one then has none"),
 			req("run", String, "", "run that the trace was filed under"),
-			req("source", String, "", "kind of input: kineto or nsys"),
-			req("path", String, "", "path as given"),
+			req("source", String, "", "kind of input: kineto or nsys; tables for the tables that a tracer wrote"),
+			req("path", String, "", "path as given; the directory of the job for tables"),
 			opt("source_bytes", Int64, "bytes", "size of the file as stored"),
 			opt("json_bytes", Int64, "bytes", "size of the text after decompression"),
 			req("content_digest", String, "", "BLAKE3-256 of the content: of a trace the text after decompression"),
@@ -120,6 +120,13 @@ var (
 			req("iterations", Int64, "", "distinct iterations marked"),
 			req("lost_events", Int64, "", "events that could not be read"),
 			req("repairs", Int64, "", "repairs of the text"),
+			opt("model", String, "", "model that was traced, where the trace lies in the output of collect; joins with revision, framework and mode to the tables of tracers"),
+			opt("revision", String, "", "revision of the model"),
+			opt("framework", String, "", "huggingface or vllm, where the trace lies in the output of collect"),
+			opt("mode", String, "", "eval or train, where the trace lies in the output of collect"),
+			opt("tracer", String, "", "tracer of collect that made the trace"),
+			opt("tracer_version", String, "", "version of the tracer"),
+			opt("job_key", String, "", "digest of everything that determined the job of collect: equal for repetitions, different for another dtype, device or workload"),
 			req("importer_version", String, "", "version of tracelake"),
 			req("schema_version", Int64, "", "version of the table declarations"),
 		}),
@@ -386,11 +393,14 @@ var (
 	}
 )
 
-// Tables lists every table in the order of the data dictionary.
-var Tables = []*Table{
+// TraceTables are the tables that a profiler trace fills.
+var TraceTables = []*Table{
 	&TableTraces, &TableDevices, &TableGPUEvents, &TableLaunches, &TableRanges, &TableCPUEvents,
 	&TableInstants, &TableCounters, &TableFlows, &TableMetadata, &TableActivities, &TableDiagnostics,
 }
+
+// Tables lists every table in the order of the data dictionary.
+var Tables = append(append([]*Table(nil), TraceTables...), CollectedTables...)
 
 // TableByName returns the declaration of a table, or nil.
 func TableByName(name string) *Table {

@@ -8,26 +8,48 @@ import (
 
 // ViewsSQL returns SQL that gives DuckDB one view per table of the lake at
 // root. DuckDB cannot make a view over no files: the tables named in absent
-// get an empty view with the declared columns.
+// get an empty view with the declared columns. Tables of users are not among
+// them; UserViewSQL makes their views.
 func ViewsSQL(root string, absent ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "-- Views over the tables of schema version %d. Written by tracelake.\n", Version)
 	root = strings.TrimRight(root, "/")
 	for _, t := range Tables {
-		fmt.Fprintf(&b, "CREATE OR REPLACE VIEW %s AS\n  SELECT ", t.Name)
-		if slices.Contains(absent, t.Name) {
-			b.WriteString(strings.Join(nullColumns(t), ", ") + "\n  WHERE false;\n")
-			continue
+		rows := "SELECT " + strings.Join(nullColumns(t), ", ") + "\n  WHERE false"
+		if !slices.Contains(absent, t.Name) {
+			rows = fmt.Sprintf("SELECT * FROM read_parquet(%s, union_by_name = true, %s)", glob(root, t.Name), hive(t.partitioned()))
 		}
-		path := sqlText(escapeGlob(root) + "/" + t.Name + "/**/*.parquet")
-		fmt.Fprintf(&b, "* FROM read_parquet(%s, union_by_name = true, ", path)
-		if t.partitioned() {
-			b.WriteString("hive_partitioning = true, hive_types = {'run': VARCHAR, 'rank': BIGINT});\n")
-		} else {
-			b.WriteString("hive_partitioning = false);\n")
-		}
+		b.WriteString(ViewSQL(t, rows) + ";\n")
 	}
 	return b.String()
+}
+
+// ViewSQL returns the statement that makes the view of a table, given the
+// statement that reads its files. What concerns a run as a whole is part of
+// diagnostics and of no file: it is computed from traces.
+func ViewSQL(t *Table, rows string) string {
+	if t == &TableDiagnostics {
+		rows += runNotices
+	}
+	return fmt.Sprintf("CREATE OR REPLACE VIEW %s AS\n  %s", t.Name, rows)
+}
+
+// UserViewSQL returns the view of a table of users. Files of several tracers
+// may differ in their columns.
+func UserViewSQL(root, name string) string {
+	root = strings.TrimRight(root, "/")
+	return fmt.Sprintf("CREATE OR REPLACE VIEW %s AS\n  SELECT * FROM read_parquet(%s, union_by_name = true, %s);\n", name, glob(root, name), hive(true))
+}
+
+func glob(root, table string) string {
+	return sqlText(escapeGlob(root) + "/" + table + "/**/*.parquet")
+}
+
+func hive(partitioned bool) string {
+	if partitioned {
+		return "hive_partitioning = true, hive_types = {'run': VARCHAR, 'rank': BIGINT}"
+	}
+	return "hive_partitioning = false"
 }
 
 // partitioned reports whether run and rank come from the path and not from

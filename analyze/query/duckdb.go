@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/duckdb/duckdb-go/v2"
@@ -60,8 +62,7 @@ func (db *DB) open(ctx context.Context, files map[string][]string, mixed bool, o
 	db.conn = conn.(*duckdb.Conn)
 
 	var allowed []string
-	for _, t := range schema.Tables {
-		list := files[t.Name]
+	for _, list := range files {
 		for i, f := range list {
 			if list[i], err = filepath.Abs(f); err != nil {
 				return err
@@ -88,6 +89,11 @@ func (db *DB) open(ctx context.Context, files map[string][]string, mixed bool, o
 	for _, t := range schema.Tables {
 		if len(files[t.Name]) > 0 {
 			setup = append(setup, viewSQL(t, files[t.Name], mixed))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if schema.IsUserTable(name) {
+			setup = append(setup, viewSQL(&schema.Table{Name: name}, files[name], true))
 		}
 	}
 	for _, s := range setup {

@@ -25,7 +25,7 @@ func emptyViews() string {
 // writer left.
 func viewSQL(t *schema.Table, files []string, mixedVersions bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "CREATE OR REPLACE VIEW %s AS SELECT * FROM read_parquet([", t.Name)
+	b.WriteString("SELECT * FROM read_parquet([")
 	for i, f := range files {
 		if i > 0 {
 			b.WriteString(", ")
@@ -42,7 +42,7 @@ func viewSQL(t *schema.Table, files []string, mixedVersions bool) string {
 		b.WriteString(", union_by_name = true")
 	}
 	b.WriteString(")")
-	return b.String()
+	return schema.ViewSQL(t, b.String())
 }
 
 // quote makes a SQL text.

@@ -187,6 +187,9 @@ func reportLine(r *convert.Report) string {
 	if r.Outcome == "rejected" {
 		return fmt.Sprintf("rejected  %s: %s", r.Path, r.Reason)
 	}
+	if r.Kind == convert.KindTables {
+		return tablesLine(r)
+	}
 	line := fmt.Sprintf("%-9s %s: %d events, %d GPU events", r.Outcome, r.Path, r.Events, r.GPUEvents)
 	if r.GPUEvents > 0 {
 		line += fmt.Sprintf(" (%.1f%% linked, %.1f%% in an iteration)", pct(r.Linked, r.GPUEvents), pct(r.InIter, r.GPUEvents))
@@ -215,6 +218,27 @@ func reportLine(r *convert.Report) string {
 	return line
 }
 
+// tablesLine reports the tables of a job of collect.
+func tablesLine(r *convert.Report) string {
+	rows, tables := int64(0), 0
+	for name, n := range r.Rows {
+		if name != "traces" && name != "diagnostics" {
+			rows += n
+			tables++
+		}
+	}
+	line := fmt.Sprintf("%-9s %s: %d rows in %d tables", r.Outcome, r.Path, rows, tables)
+	for _, d := range r.Diags {
+		if d.Severity != "info" {
+			line += fmt.Sprintf("\n          %s: %s", d.Code, d.Message)
+			if d.Count > 1 {
+				line += fmt.Sprintf(" (%d)", d.Count)
+			}
+		}
+	}
+	return line
+}
+
 func pct(a, b int64) float64 { return 100 * float64(a) / float64(b) }
 
 func printSummary(w io.Writer, s *convert.Summary, o *convertOptions) {
@@ -223,6 +247,12 @@ func printSummary(w io.Writer, s *convert.Summary, o *convertOptions) {
 	}
 	if o.quiet {
 		return
+	}
+	if s.EmptyJobs > 0 {
+		fmt.Fprintf(w, "%d jobs of collect left neither traces nor tables\n", s.EmptyJobs)
+	}
+	if s.Superseded > 0 {
+		fmt.Fprintf(w, "%d traces of earlier attempts of jobs were replaced\n", s.Superseded)
 	}
 	if s.Ignored > 0 {
 		fmt.Fprintf(w, "%d files do not look like traces and were ignored\n", s.Ignored)

@@ -54,9 +54,10 @@ type Record struct {
 	WorldSize     *int64           `json:"world_size"`
 	Outcome       string           `json:"outcome"`
 	Reason        string           `json:"outcome_reason,omitempty"`
-	Diagnostics   map[string]int64 `json:"diagnostics"` // occurrences by code
-	Ext           string           `json:"-"`           // extension of the parts where it is not .parquet
-	Rows          map[string]int64 `json:"-"`           // rows by table; becomes File.Rows
+	Diagnostics   map[string]int64 `json:"diagnostics"`   // occurrences by code
+	Job           *Job             `json:"job,omitempty"` // of collect, where the trace comes from one
+	Ext           string           `json:"-"`             // extension of the parts where it is not .parquet
+	Rows          map[string]int64 `json:"-"`             // rows by table; becomes File.Rows
 }
 
 // PathRank returns the rank that stands in the paths of the trace.
@@ -65,6 +66,12 @@ func (r *Record) PathRank() int64 {
 		return UnknownRank
 	}
 	return *r.Rank
+}
+
+// Job names the output of a job of collect and one run of it.
+type Job struct {
+	Dir     string `json:"dir"` // absolute
+	Attempt string `json:"attempt"`
 }
 
 // File is a part of a committed trace.

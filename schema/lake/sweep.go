@@ -127,8 +127,12 @@ func (l *Lake) sweepParts(s *Swept, limit time.Time) error {
 		return err
 	}
 	live := l.pathsOfCommits()
-	for _, t := range schema.Tables {
-		err := filepath.WalkDir(filepath.Join(l.root, t.Name), func(path string, e fs.DirEntry, err error) error {
+	tables, err := l.tableDirs()
+	if err != nil {
+		return err
+	}
+	for _, dir := range tables {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
@@ -154,4 +158,21 @@ func (l *Lake) sweepParts(s *Swept, limit time.Time) error {
 		}
 	}
 	return nil
+}
+
+// tableDirs returns the directories that hold parts.
+func (l *Lake) tableDirs() (dirs []string, err error) {
+	for _, t := range schema.Tables {
+		dirs = append(dirs, filepath.Join(l.root, t.Name))
+	}
+	entries, err := os.ReadDir(l.root)
+	if err != nil {
+		return nil, fmt.Errorf("lake: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && schema.IsUserTable(e.Name()) {
+			dirs = append(dirs, filepath.Join(l.root, e.Name()))
+		}
+	}
+	return dirs, nil
 }

@@ -52,7 +52,7 @@ func (t *Txn) Create(table string) (*os.File, error) {
 	switch {
 	case t.done:
 		return nil, ErrFinished
-	case schema.TableByName(table) == nil:
+	case schema.TableByName(table) == nil && !schema.IsUserTable(table):
 		return nil, fmt.Errorf("lake: no table %q", table)
 	case t.files[table] != nil:
 		return nil, fmt.Errorf("lake: table %s was created before", table)
@@ -119,11 +119,8 @@ func (t *Txn) Commit(rec Record, replace bool) (c Commit, err error) {
 	if rec.Ext != "" {
 		name = strings.TrimSuffix(name, partExt) + rec.Ext
 	}
-	for _, table := range schema.Tables {
-		f := t.files[table.Name]
-		if f == nil {
-			continue
-		}
+	for _, table := range t.tables() {
+		f := t.files[table]
 		if err := syncFile(f); err != nil {
 			return c, fmt.Errorf("lake: %w", err)
 		}
@@ -132,8 +129,8 @@ func (t *Txn) Commit(rec Record, replace bool) (c Commit, err error) {
 			return c, fmt.Errorf("lake: %w", err)
 		}
 		c.Files = append(c.Files, File{
-			Table: table.Name, Path: PartPath(table.Name, rec.Run, rec.PathRank(), name),
-			Rows: rec.Rows[table.Name], Bytes: st.Size(),
+			Table: table, Path: PartPath(table, rec.Run, rec.PathRank(), name),
+			Rows: rec.Rows[table], Bytes: st.Size(),
 		})
 	}
 	// One process at a time publishes one trace.
@@ -143,6 +140,25 @@ func (t *Txn) Commit(rec Record, replace bool) (c Commit, err error) {
 	}
 	defer release(lock)
 	return c, t.publish(&c, replace)
+}
+
+// tables returns the tables of the transaction: those of the data dictionary
+// in its order, then those of users by name.
+func (t *Txn) tables() []string {
+	var out []string
+	for _, table := range schema.Tables {
+		if t.files[table.Name] != nil {
+			out = append(out, table.Name)
+		}
+	}
+	known := len(out)
+	for name := range t.files {
+		if schema.IsUserTable(name) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out[known:])
+	return out
 }
 
 // publish renames the files and swaps the commit.
