@@ -99,6 +99,16 @@ const (
 
 	SameContent Code = "same_content"
 
+	GraphRows     Code = "graph_trace_rows"
+	TableVariant  Code = "table_variant"
+	UnreadTable   Code = "unread_table"
+	UnknownString Code = "unknown_string"
+	UnnamedGPU    Code = "unnamed_gpu"
+	ProfilerSays  Code = "profiler_diagnostic"
+	NoGPUTables   Code = "no_gpu_tables"
+	NoGPUWork     Code = "no_gpu_work"
+	OpenRange     Code = "open_range"
+
 	NotATrace Code = "not_a_trace"
 )
 
@@ -154,6 +164,15 @@ var Codes = []CodeInfo{
 	{TableCut, DataLoss, "A table file ends inside a row, or has fewer rows than its status file promises.", "Collect again: the tracer died or the copy is incomplete."},
 	{TableColumns, Notice, "A table file lacks columns of its table; they are null.", "Use the tracers that belong to this version."},
 	{SameContent, Notice, "Another file of the dataset has the same content; its rows are not repeated.", "Nothing; traces.duplicate_of names it."},
+	{GraphRows, Notice, "CUDA graphs were traced as a whole: their rows count as GPU work of kind gpu_graph, and the kernels inside are not told apart.", "Record with --cuda-graph-trace=node to see the kernels."},
+	{TableVariant, Notice, "A table of the export has another name than usual and was read.", "Nothing."},
+	{UnreadTable, Info, "Tables of the export that have rows and are not imported.", "Nothing; docs/formats.md lists what is."},
+	{UnknownString, Notice, "Rows refer to strings that the export does not hold; the names are null.", "Export the report again, without leaving out tables."},
+	{UnnamedGPU, Notice, "The report does not name the GPU of a process's device.", "Export with nsys 2025.1 or later, or give --device-uuid."},
+	{ProfilerSays, Notice, "The profiler reported a warning or an error while recording.", "Read the message: lost events mean lower busy times."},
+	{NoGPUTables, Notice, "The report was recorded without CUDA tracing.", "Record with nsys profile --trace=cuda,nvtx."},
+	{NoGPUWork, Notice, "The report has CUDA calls but no kernels, copies or memsets.", "Check that the traced window holds GPU work."},
+	{OpenRange, Notice, "NVTX ranges were never closed; they are kept without an end and mark no iteration.", "Nothing; the window ended inside them."},
 	{NotATrace, Error, "The input is not a trace that can be imported.", "See the message."},
 }
 

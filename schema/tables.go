@@ -34,11 +34,13 @@ var (
 	colPIDText = opt("pid_text", String, "", "process as recorded where it is text and not a number")
 	colTIDText = opt("tid_text", String, "", "thread as recorded where it is text and not a number")
 
+	colGlobalPID = opt("global_pid", Int64, "", "process as Nsight Systems counts it: host, virtual machine and process ID in one number; tells processes of one report apart; null for other sources")
+
 	colExternal = opt("external_id", Int64, "", "External id: the operator that caused the event")
 	colArgs     = opt("args_json", String, "", "arguments that have no column of their own, as a JSON object")
 
 	colsTime   = []Column{colStart, colDur, colEnd, colFlag}
-	colsThread = []Column{colPID, colTID, colPIDText, colTIDText}
+	colsThread = []Column{colPID, colTID, colPIDText, colTIDText, colGlobalPID}
 
 	colsIteration = []Column{
 		opt("iteration_producer", String, "", "who marked the iteration: the producer of a stormlog range, ProfilerStep, vllm, sglang, xdit, or the name given with --range-pattern"),
@@ -83,11 +85,19 @@ var (
 			opt("outcome_reason", String, "", "first cause where the outcome is not ok"),
 			opt("duplicate_of", String, "", "trace_id of the trace with the same content that holds the rows; this one then has none"),
 			req("run", String, "", "run that the trace was filed under"),
+<<<<<<< HEAD
 			req("source", String, "", "kind of input: kineto or nsys; tables for the tables that a tracer wrote"),
 			req("path", String, "", "path as given; the directory of the job for tables"),
 			opt("source_bytes", Int64, "bytes", "size of the file as stored"),
 			opt("json_bytes", Int64, "bytes", "size of the text after decompression"),
 			req("content_digest", String, "", "BLAKE3-256 of the content: of a trace the text after decompression"),
+=======
+			req("source", String, "", "kind of input: kineto or nsys (Nsight Systems)"),
+			req("path", String, "", "path as given"),
+			opt("source_bytes", Int64, "bytes", "size of the file as stored"),
+			opt("json_bytes", Int64, "bytes", "size of the text after decompression; of an Nsight Systems export its size"),
+			req("content_sha256", String, "", "SHA-256 of the text after decompression; for Nsight Systems of all that is imported, the same for every export format"),
+>>>>>>> bd2cee0 (nsight: model of an export, SQLite through the library (not wired yet))
 			opt("host", String, "", "host_name of the header"),
 			opt("rank", Int64, "", "rank; null where nothing says it"),
 			opt("rank_source", String, "", "where rank comes from: content, file_name, option"),
@@ -133,10 +143,12 @@ var (
 	}
 
 	TableDevices = Table{
-		Name: "devices", Row: "a GPU of a trace", Order: "devices that an event ran on by ordinal, then others as listed",
-		Doc: "GPUs that the header lists or that an event ran on. Busy time is the exact union over all streams.",
+		Name: "devices", Row: "a GPU of a trace", Order: "devices that an event ran on by ordinal and process, then others as listed",
+		Doc: "GPUs that the header lists or that an event ran on. Where the source names the process of GPU work (Nsight Systems), ordinals count within a process and a row is a process's device. Busy time is the exact union over all streams.",
 		Columns: cols([]Column{
 			opt("ordinal", Int64, "", "device ordinal; null for GPU events that name no device"),
+			opt("pid", Int64, "", "process whose ordinal it is; null where the source does not say"),
+			colGlobalPID,
 			opt("name", String, "", "product name"),
 			opt("uuid", String, "", "UUID of the GPU"),
 			opt("uuid_source", String, "", "trace, option or execution_log"),
@@ -160,7 +172,7 @@ var (
 		Name: "gpu_events", Row: "a kernel, copy, memset or graph-level launch", Order: "start_ns, then event_index; rows without a start last",
 		Doc: "GPU work. GPU annotations are in ranges and never counted as work.",
 		Columns: cols(
-			[]Column{colIndex, req("kind", String, "", "gpu_kernel, gpu_memcpy, gpu_memset or gpu_graph"), colCat, colName},
+			[]Column{colIndex, req("kind", String, "", "gpu_kernel, gpu_memcpy, gpu_memset, or gpu_graph for a CUDA graph traced as a whole, whose kernels are not told apart"), colCat, colName, opt("short_name", String, "", "name of a kernel without namespace, template and function arguments, where the source has one beside the full name")},
 			colsTime,
 			[]Column{
 				opt("clipped_dur_ns", Int64, "ns", "duration up to the next start on the stream, where time_flag is overruns_next"),
@@ -213,6 +225,7 @@ var (
 				opt("cbid", Int64, "", "CUPTI callback ID"),
 				opt("stream", Int64, "", "stream, where the call names it"),
 				opt("bytes", Int64, "bytes", "bytes, where the call names them"),
+				opt("return_value", Int64, "", "what the call returned, where the source has it (Nsight Systems): 0 is success"),
 				opt("kernel", String, "", "kernel, where the call names it (ROCm)"),
 			},
 			colsGeometry,
@@ -229,9 +242,12 @@ var (
 		Name: "ranges", Row: "an annotation", Order: "start_ns, then event_index; rows without a start last",
 		Doc: "User annotations on the CPU, their projections on the GPU, and NVTX ranges.",
 		Columns: cols(
-			[]Column{colIndex, colCat, colName, opt("domain", String, "", "NVTX domain")},
+			[]Column{colIndex, colCat, colName, opt("domain", String, "", "NVTX domain; null for the default domain")},
 			colsTime, colsThread,
 			[]Column{
+				opt("end_tid", Int64, "", "thread on which an NVTX range ended, where it is another one"),
+				opt("nvtx_category", String, "", "NVTX category"),
+				opt("payload", String, "", "NVTX payload: a number, or JSON"),
 				req("on_gpu", Bool, "", "a projection of the annotation on a GPU stream"),
 				opt("device", Int64, "", "device of a GPU annotation"),
 				opt("stream", Int64, "", "stream of a GPU annotation"),
@@ -373,6 +389,7 @@ var (
 				opt("launch_id", Int64, "", "event_index of the launching call"),
 				opt("launch_api", String, "", "name of the launching call"),
 				opt("pid", Int64, "", "process of the launching call"),
+				colGlobalPID,
 			},
 			colsIteration,
 			[]Column{opt("unresolved_reason", String, "", "why there is no iteration")},

@@ -206,6 +206,12 @@ type Trace struct {
 	Launches Launches
 	Spans    []Span
 
+	// Processes gives the process ID of a process key, where the columns PID,
+	// KeyPID and Span.PID hold keys that are not process IDs: reports over
+	// several hosts or virtual machines repeat process IDs. nil where they do
+	// hold process IDs.
+	Processes map[int64]int64
+
 	Notes       []string
 	NotImported map[string]int64
 
@@ -216,6 +222,14 @@ type Trace struct {
 	// in the columns.
 	Odd map[string]OddHeader
 	Big map[int64]string
+}
+
+// ProcessID returns the process ID of a process key, Null for Null.
+func (t *Trace) ProcessID(key int64) int64 {
+	if pid, ok := t.Processes[key]; ok {
+		return pid
+	}
+	return key
 }
 
 // OddHeader is a header value that is not of the type it should be.

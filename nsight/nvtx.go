@@ -1,0 +1,315 @@
+package nsight
+
+import (
+	"context"
+	"math"
+	"strconv"
+
+	"tracelake/schema"
+)
+
+// Types of NVTX events.
+const (
+	nvtxCategory = 33
+	nvtxMark     = 34
+	nvtxPushPop  = 59
+	nvtxStartEnd = 60
+	nvtxtPushPop = 70 // imported from NVTX text logs
+	nvtxtRange   = 71
+	nvtxDomain   = 75
+)
+
+// scoped is an ID that counts within a process and an NVTX domain.
+type scoped struct{ process, domain, id int64 }
+
+// nvtx holds the ranges and the marks of a report.
+type nvtx struct {
+	ranges, marks *read
+	n             int
+}
+
+// nvtxWants are the columns of NVTX_EVENTS in the order of the constants below.
+var nvtxWants = []want{
+	{"start", integer},
+	{"end", integer},
+	{"eventType", integer},
+	{"globalTid", integer},
+	{"endGlobalTid", integer},
+	{"domainId", integer},
+	{"category", integer},
+	{"text", text},
+	{"textId", integer},
+	{"jsonText", text},
+	{"jsonTextId", integer},
+	{"uint64Value", integer},
+	{"int64Value", integer},
+	{"doubleValue", real},
+	{"uint32Value", integer},
+	{"int32Value", integer},
+	{"floatValue", real},
+}
+
+const (
+	nvStart = iota
+	nvEnd
+	nvType
+	nvTID
+	nvEndTID
+	nvDomain
+	nvCategory
+	nvText
+	nvTextID
+	nvJSON
+	nvJSONID
+	nvNumber // six columns of numbers
+)
+
+// readNVTX reads NVTX_EVENTS: ranges and marks stay in memory, and domains and
+// categories give them names.
+func (r *reader) readNVTX(ctx context.Context) (*nvtx, error) {
+	wants := append(append([]want(nil), nvtxWants[:nvNumber]...), ints("payload", "index")...)
+	ranges, marks := r.newCollector(wants, false), r.newCollector(wants, false)
+	r.domains, r.categories = map[scoped]int64{}, map[scoped]int64{}
+	out := &nvtx{}
+	var payload, index []int64
+	var keepRanges, keepMarks []int32
+	err := r.scan(ctx, tableNVTX, nvtxWants, func(b *batch) error {
+		keepRanges, keepMarks = keepRanges[:0], keepMarks[:0]
+		payload, index = payload[:0], index[:0]
+		for i := range b.n {
+			payload = append(payload, schema.Null)
+			index = append(index, r.events+int64(out.n+i))
+			switch cell(b, nvType, i) {
+			case nvtxPushPop, nvtxStartEnd, nvtxtPushPop, nvtxtRange:
+				keepRanges = append(keepRanges, int32(i))
+			case nvtxMark:
+				keepMarks = append(keepMarks, int32(i))
+			case nvtxCategory, nvtxDomain:
+				r.nameNVTX(b, i)
+				continue
+			default:
+				continue
+			}
+			if s := payloadOf(b, i); s != "" {
+				payload[i] = r.names.put(s)
+			}
+		}
+		out.n += b.n
+		rows := &batch{n: b.n, texts: b.texts, cols: append(append([][]int64(nil), b.cols[:nvNumber]...), payload, index)}
+		if err := ranges.add(rows, keepRanges); err != nil {
+			return err
+		}
+		return marks.add(rows, keepMarks)
+	})
+	if err != nil {
+		return nil, err
+	}
+	fill := func(c *collector, name string) *read {
+		t := &read{n: c.n, cols: map[string]*stored{}}
+		for j, s := range c.finish(name) {
+			t.cols[wants[j].name] = &s
+		}
+		return t
+	}
+	out.ranges, out.marks = fill(ranges, "ranges"), fill(marks, "marks")
+	r.events += int64(out.n)
+	r.time(out.ranges.col("start"), out.marks.col("start"))
+	r.see(out.ranges.col("globalTid"))
+	r.see(out.marks.col("globalTid"))
+	return out, nil
+}
+
+func cell(b *batch, col, i int) int64 {
+	if b.cols[col] == nil {
+		return schema.Null
+	}
+	return b.cols[col][i]
+}
+
+// nameNVTX remembers the name of a domain or category: a number of a string
+// where it stands in the row, -2-ID where it is registered.
+func (r *reader) nameNVTX(b *batch, i int) {
+	name := schema.Null
+	if t := cell(b, nvText, i); t != schema.Null && b.texts.list[t] != "" {
+		name = r.names.put(b.texts.list[t])
+	} else if id := cell(b, nvTextID, i); id != schema.Null && id >= 0 {
+		r.refs.add(id)
+		name = -2 - id
+	}
+	tid := cell(b, nvTID, i)
+	if name == schema.Null || tid == schema.Null {
+		return
+	}
+	at := scoped{processKey(tid), max(0, cell(b, nvDomain, i)), 0}
+	if cell(b, nvType, i) == nvtxDomain {
+		r.domains[at] = name
+		return
+	}
+	at.id = cell(b, nvCategory, i)
+	r.categories[at] = name
+}
+
+// payloadOf writes the number that a row carries. Where several columns hold
+// one, as in exports that write 0 for a missing value, zeros are none.
+func payloadOf(b *batch, i int) string {
+	found, several := -1, false
+	for c := nvNumber; c < len(nvtxWants); c++ {
+		v := cell(b, c, i)
+		if v == schema.Null || v == 0 && found >= 0 {
+			several = several || v == 0
+			continue
+		}
+		several = several || found >= 0
+		found = c
+	}
+	if found < 0 || several && b.cols[found][i] == 0 {
+		return ""
+	}
+	v := b.cols[found][i]
+	switch nvtxWants[found].name {
+	case "uint64Value":
+		return strconv.FormatUint(uint64(v), 10)
+	case "doubleValue", "floatValue":
+		return strconv.FormatFloat(math.Float64frombits(uint64(v)), 'g', -1, 64)
+	}
+	return strconv.FormatInt(v, 10)
+}
+
+// nvtxName is the text of a range or mark, else the registered string.
+func (r *reader) nvtxName(t *read) filler {
+	return combined(t.col("text"), t.col("textId"), func(inline, id int64) int64 {
+		if inline != schema.Null && r.names.list[inline] != "" {
+			return inline
+		}
+		if id != schema.Null {
+			if n := r.string(id); n != schema.Null {
+				return n
+			}
+		}
+		return inline
+	})
+}
+
+func (r *reader) nvtxPayload(t *read) filler {
+	number, json := t.col("payload"), combined(t.col("jsonText"), t.col("jsonTextId"), func(inline, id int64) int64 {
+		if inline != schema.Null && r.names.list[inline] != "" {
+			return inline
+		}
+		if id != schema.Null {
+			return r.string(id)
+		}
+		return schema.Null
+	})
+	if json == nil {
+		return plain(number)
+	}
+	return func(out []int64) {
+		json(out)
+		nums := make([]int64, len(out))
+		number.fill(nums)
+		for i, v := range nums {
+			if out[i] == schema.Null {
+				out[i] = v
+			}
+		}
+	}
+}
+
+// resolved turns what nameNVTX remembers into the number of a string.
+func (r *reader) resolved(name int64) int64 {
+	if name < 0 && name != schema.Null {
+		return r.string(-2 - name)
+	}
+	return name
+}
+
+func (r *reader) nvtxDomainName(t *read) filler {
+	return combined(t.col("globalTid"), t.col("domainId"), func(tid, domain int64) int64 {
+		if tid == schema.Null || domain == schema.Null || domain == 0 {
+			return schema.Null
+		}
+		if n, ok := r.domains[scoped{processKey(tid), domain, 0}]; ok {
+			return r.resolved(n)
+		}
+		return r.names.put("domain " + strconv.FormatInt(domain, 10))
+	})
+}
+
+func (r *reader) nvtxCategoryName(t *read) filler {
+	category := t.col("category")
+	if !category.some() {
+		return nil
+	}
+	return func(out []int64) {
+		tid, domain := make([]int64, len(out)), make([]int64, len(out))
+		t.col("globalTid").fill(tid)
+		t.col("domainId").fill(domain)
+		category.fill(out)
+		for i, c := range out {
+			if c == schema.Null || c == 0 || tid[i] == schema.Null {
+				out[i] = schema.Null
+				continue
+			}
+			if n, ok := r.categories[scoped{processKey(tid[i]), max(0, domain[i]), c}]; ok {
+				out[i] = r.resolved(n)
+				continue
+			}
+			out[i] = r.names.put("category " + strconv.FormatInt(c, 10))
+		}
+	}
+}
+
+// rangeEnd is the end of a range: none where it was never closed. Exports
+// without nulls write 0 for that.
+func rangeEnd(start, end int64) int64 {
+	if end == 0 && start > 0 {
+		return schema.Null
+	}
+	return end
+}
+
+// rangeRows makes the rows of ranges.
+func (r *reader) rangeRows(v *nvtx) {
+	rows := &Rows{Table: &schema.TableRanges, names: r.names}
+	r.res.Ranges = rows
+	t := v.ranges
+	if t.n == 0 {
+		return
+	}
+	types := map[int64]int64{}
+	for i, id := range []int64{nvtxPushPop, nvtxStartEnd, nvtxtPushPop, nvtxtRange} {
+		types[id] = r.names.put([]string{"nvtx_push_pop", "nvtx_start_end", "nvtxt_push_pop", "nvtxt_range"}[i])
+	}
+	tid, zero := t.col("globalTid"), constant(0)
+	rows.add(t.n, map[string]filler{
+		"event_index": plain(t.col("index")), "category": mapped(t.col("eventType"), func(v int64) int64 { return types[v] }),
+		"name": r.nvtxName(t), "domain": eager(t.n, r.nvtxDomainName(t)), "nvtx_category": eager(t.n, r.nvtxCategoryName(t)), "payload": r.nvtxPayload(t),
+		"start_ns": plain(t.col("start")), "dur_ns": combined(t.col("end"), t.col("start"), func(end, start int64) int64 { return duration(start, rangeEnd(start, end)) }),
+		"pid": mapped(tid, processID), "tid": mapped(tid, threadID), "global_pid": mapped(tid, processKey), "on_gpu": zero,
+		"end_tid": combined(t.col("endGlobalTid"), tid, func(end, begin int64) int64 {
+			if end == schema.Null || end == 0 || end == begin {
+				return schema.Null
+			}
+			return threadID(end)
+		}),
+	})
+	r.res.Rows[rows.Table.Name] = int64(rows.n)
+	for id, n := range r.counts(t.col("eventType"), t.n) {
+		r.res.Kinds[r.names.list[types[id]]] += n
+	}
+	open := int64(0)
+	durations := rows.Values("dur_ns")
+	starts := rows.Values("start_ns")
+	for i, d := range durations {
+		if d == schema.Null {
+			if starts[i] != schema.Null {
+				open++
+			}
+			continue
+		}
+		r.span(starts[i], starts[i]+d)
+	}
+	if open > 0 {
+		r.note(schema.OpenRange, open, "NVTX ranges were never closed")
+	}
+}

@@ -1,0 +1,114 @@
+package nsight
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Kind is a kind of input.
+type Kind uint8
+
+// Kinds of inputs, told by their content; a report by its name, since its
+// format is not public.
+const (
+	None Kind = iota
+	SQLite
+	ParquetDir
+	ArrowDir
+	ArrowStreams // one file with a stream per table
+	JSONLines
+	Report // .nsys-rep or .qdrep, which only nsys reads
+)
+
+const sqliteMagic = "SQLite format 3\x00"
+
+// Sniff tells what kind of export a file or directory is.
+func Sniff(path string) Kind {
+	st, err := os.Stat(path)
+	if err != nil {
+		return None
+	}
+	if st.IsDir() {
+		return sniffDir(path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return None
+	}
+	defer f.Close()
+	head := make([]byte, 4096)
+	n, _ := io.ReadFull(f, head)
+	head = head[:n]
+	switch lower := strings.ToLower(path); {
+	case bytes.HasPrefix(head, []byte(sqliteMagic)):
+		return SQLite
+	case isArrowStream(head) && bytes.Contains(head, []byte("table_name")):
+		return ArrowStreams
+	case isJSONLine(head):
+		return JSONLines
+	case strings.HasSuffix(lower, ".nsys-rep"), strings.HasSuffix(lower, ".qdrep"):
+		return Report
+	}
+	return None
+}
+
+// marks are tables one of which every export has.
+var marks = []string{"StringIds", "TARGET_INFO_SESSION_START_TIME", "META_DATA_EXPORT", tableKernel, tableRuntime, tableNVTX}
+
+func sniffDir(dir string) Kind {
+	for _, m := range marks {
+		for ext, kind := range map[string]Kind{".parquet": ParquetDir, ".arrow": ArrowDir, ".arrows": ArrowDir} {
+			if st, err := os.Stat(filepath.Join(dir, m+ext)); err == nil && st.Mode().IsRegular() {
+				return kind
+			}
+		}
+	}
+	return None
+}
+
+func isArrowStream(head []byte) bool {
+	return len(head) >= 8 && bytes.HasPrefix(head, []byte{0xff, 0xff, 0xff, 0xff})
+}
+
+// isJSONLine reports whether a text starts like a line of a JSON lines export:
+// an object with the name of a table.
+func isJSONLine(head []byte) bool {
+	if len(head) == 0 || head[0] != '{' || !bytes.Contains(head, []byte(`"table"`)) {
+		return false
+	}
+	line, _, whole := bytes.Cut(head, []byte("\n"))
+	if !whole {
+		line = head
+	}
+	var row struct {
+		Table string `json:"table"`
+		Name  any    `json:"traceEvents"`
+	}
+	if json.Unmarshal(line, &row) == nil {
+		return row.Table != "" && row.Name == nil
+	}
+	d := json.NewDecoder(bytes.NewReader(line)) // a line longer than what was read
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return false
+	}
+	key, err := d.Token()
+	return err == nil && key == "table"
+}
+
+// open opens an export of any kind.
+func open(path string, o Options) (tables, error) {
+	switch Sniff(path) {
+	case SQLite:
+		return openSQLite(path, o)
+	case None:
+		if _, err := os.Stat(path); err != nil {
+			return nil, err
+		}
+		return nil, reject("no export of Nsight Systems")
+	}
+	return nil, reject("not yet")
+}

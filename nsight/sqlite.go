@@ -1,0 +1,379 @@
+package nsight
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"tracelake/schema"
+)
+
+// library reads a database with the SQLite library. It changes nothing beside
+// the database: where reading needs a journal or a log, a copy is read.
+type library struct {
+	conn   *sqlite.Conn
+	size   int64
+	tables []string
+	remove func()
+	path   string
+}
+
+// openLibrary opens a database read-only and takes its read lock, which lasts
+// until close.
+func openLibrary(path string) (l *library, err error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	l = &library{size: st.Size(), remove: func() {}, path: path}
+	defer func() {
+		if err != nil {
+			l.close() //nolint:errcheck // the first error counts
+		}
+	}()
+	from, query, err := l.prepare(path)
+	if err != nil {
+		return nil, err
+	}
+	uri := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: from}).EscapedPath(), RawQuery: query}).String()
+	if l.conn, err = sqlite.OpenConn(uri, sqlite.OpenReadOnly|sqlite.OpenURI); err != nil {
+		return nil, l.explain("", err)
+	}
+	l.conn.SetBusyTimeout(0)
+	for _, sql := range []string{"PRAGMA query_only=1", "PRAGMA trusted_schema=0", "PRAGMA cell_size_check=1", "BEGIN"} {
+		if err := sqlitex.ExecuteTransient(l.conn, sql, nil); err != nil {
+			return nil, l.explain("", err)
+		}
+	}
+	err = sqlitex.ExecuteTransient(l.conn, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY rowid", &sqlitex.ExecOptions{
+		ResultFunc: func(s *sqlite.Stmt) error {
+			if len(l.tables) == maxTables {
+				return reject("more than %d tables", maxTables)
+			}
+			l.tables = append(l.tables, s.ColumnText(0))
+			return nil
+		},
+	})
+	if err != nil {
+		return nil, l.explain("", err)
+	}
+	return l, nil
+}
+
+// prepare finds out how a database can be read without a trace: its write-ahead
+// log and its hot journal, where there is one, are used on a copy.
+func (l *library) prepare(path string) (from, query string, err error) {
+	from, err = filepath.EvalSymlinks(path)
+	if err == nil {
+		from, err = filepath.Abs(from)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	f, err := os.Open(from)
+	if err != nil {
+		return "", "", err
+	}
+	defer f.Close()
+	head := make([]byte, 100)
+	if _, err := io.ReadFull(f, head); err != nil {
+		return "", "", reject("the database is cut within its header")
+	}
+	wal := head[18] == 2 || head[19] == 2
+	suffix := "-journal"
+	if wal {
+		suffix = "-wal"
+	}
+	st, err := os.Stat(from + suffix)
+	if err != nil || st.Size() == 0 {
+		if wal { // there is nothing in the log, and no lock that would hold
+			return from, "mode=ro&immutable=1", nil
+		}
+		return from, "mode=ro", nil
+	}
+	if !wal && writer(f) {
+		return "", "", reject("the database is locked: another program is writing it; wait until it has ended")
+	}
+	return l.copy(from, suffix)
+}
+
+// copy copies a database and its log or journal to a temporary directory.
+func (l *library) copy(from, suffix string) (path, query string, err error) {
+	dir, err := os.MkdirTemp("", "tracelake-sqlite-")
+	if err != nil {
+		return "", "", err
+	}
+	l.remove = func() { _ = os.RemoveAll(dir) }
+	before, err := os.Stat(from)
+	if err != nil {
+		return "", "", err
+	}
+	to := filepath.Join(dir, "copy.sqlite")
+	for _, s := range []string{suffix, ""} {
+		if err := copyFile(to+s, from+s); err != nil {
+			return "", "", err
+		}
+	}
+	after, err := os.Stat(from)
+	if err != nil {
+		return "", "", err
+	}
+	if before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime()) {
+		return "", "", reject("the database changed while it was read: another program is writing it; wait until it has ended")
+	}
+	// Opening it for writing lets SQLite roll back or replay on the copy.
+	conn, err := sqlite.OpenConn(to, sqlite.OpenReadWrite)
+	if err == nil {
+		err = sqlitex.ExecuteTransient(conn, "SELECT count(*) FROM sqlite_schema", nil)
+		if err == nil {
+			err = sqlitex.ExecuteTransient(conn, "PRAGMA wal_checkpoint(TRUNCATE)", nil)
+		}
+		err = errors.Join(err, conn.Close())
+	}
+	if err != nil {
+		return "", "", l.explain("", err)
+	}
+	return to, "mode=ro&immutable=1", nil
+}
+
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// explain turns an error of the library into a refusal in words. The library's
+// own message may quote what the database holds, so it is not passed on.
+func (l *library) explain(table string, err error) error {
+	var rejected *schema.RejectedError
+	if errors.As(err, &rejected) || errors.Is(err, context.Canceled) || errors.Is(err, errStop) {
+		return err
+	}
+	in := ""
+	if table != "" {
+		in = " (table " + table + ")"
+	}
+	switch code := sqlite.ErrCode(err).ToPrimary(); code {
+	case sqlite.ResultBusy, sqlite.ResultLocked:
+		return reject("the database is locked: another program is writing it; wait until it has ended")
+	case sqlite.ResultCorrupt:
+		return reject("the database is damaged%s: copy or export it again", in)
+	case sqlite.ResultNotADB:
+		return reject("not a database of SQLite, or an encrypted one")
+	case sqlite.ResultInterrupt:
+		return context.Canceled
+	default:
+		return reject("SQLite cannot read the database%s: %s", in, strings.ToLower(code.Message()))
+	}
+}
+
+func (l *library) format() string { return "sqlite" }
+
+func (l *library) names() []string { return l.tables }
+
+func (l *library) bytes() int64 { return l.size }
+
+func (l *library) close() error {
+	var err error
+	if l.conn != nil {
+		err = l.conn.Close()
+	}
+	l.remove()
+	return err
+}
+
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+func (l *library) columns(table string) (out []string, err error) {
+	err = sqlitex.ExecuteTransient(l.conn, "SELECT name FROM pragma_table_xinfo(?)", &sqlitex.ExecOptions{
+		Args:       []any{table},
+		ResultFunc: func(s *sqlite.Stmt) error { out = append(out, s.ColumnText(0)); return nil },
+	})
+	if err != nil {
+		return nil, l.explain(table, err)
+	}
+	return out, nil
+}
+
+// libraryRows is how many rows a batch of the library has.
+const libraryRows = 4096
+
+func (l *library) scan(ctx context.Context, table string, wants []want, _ *idSet, emit func(*batch) error) error {
+	have, err := l.columns(table)
+	if err != nil {
+		return err
+	}
+	if err := needTimes(table, have, wants); err != nil {
+		return err
+	}
+	sql, at := "SELECT ", make([]int, len(wants)) // column of the result, -1 where absent
+	n := 0
+	for j, w := range wants {
+		at[j] = -1
+		if c := column(have, w.name); c >= 0 {
+			at[j] = n
+			if n++; n > 1 {
+				sql += ", "
+			}
+			sql += quoted(have[c])
+		}
+	}
+	if n == 0 {
+		sql += "NULL"
+	}
+	stmt, _, err := l.conn.PrepareTransient(sql + " FROM " + quoted(table) + " NOT INDEXED")
+	if err != nil { // a view has no index to leave out
+		stmt, _, err = l.conn.PrepareTransient(sql + " FROM " + quoted(table))
+	}
+	if err != nil {
+		return l.explain(table, err)
+	}
+	defer stmt.Finalize() //nolint:errcheck // what failed was reported by Step
+	b := newBatch(wants, func(j int) bool { return at[j] >= 0 })
+	var buf []byte
+	for {
+		more, err := stmt.Step()
+		if err != nil {
+			return l.explain(table, err)
+		}
+		if !more {
+			break
+		}
+		for j, w := range wants {
+			if at[j] >= 0 {
+				var v int64
+				v, buf = libraryValue(stmt, at[j], w.kind, b, buf)
+				b.cols[j] = append(b.cols[j], v)
+			}
+		}
+		if b.n++; b.n == libraryRows {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := emit(b); err != nil {
+				return err
+			}
+			b.reset()
+		}
+	}
+	if b.n == 0 {
+		return nil
+	}
+	return emit(b)
+}
+
+func newBatch(wants []want, has func(j int) bool) *batch {
+	b := &batch{cols: make([][]int64, len(wants)), texts: &texts{}}
+	for j := range wants {
+		if has(j) {
+			b.cols[j] = make([]int64, 0, libraryRows)
+		}
+	}
+	return b
+}
+
+func (b *batch) reset() {
+	b.n, b.odd = 0, 0
+	for j := range b.cols {
+		b.cols[j] = b.cols[j][:0]
+	}
+	b.texts.reset()
+}
+
+// needTimes refuses a table without the columns that nothing can be done
+// without.
+func needTimes(table string, have []string, wants []want) error {
+	for _, w := range wants {
+		if (w.name == "start" || w.name == "end" || w.name == "timestamp") && column(have, w.name) < 0 && len(have) > 0 {
+			return reject("table %s has no column %s", table, w.name)
+		}
+	}
+	return nil
+}
+
+// libraryValue reads a value, converted as far as that loses nothing.
+func libraryValue(s *sqlite.Stmt, col int, k kind, b *batch, buf []byte) (int64, []byte) {
+	switch s.ColumnType(col) {
+	case sqlite.TypeNull:
+		return schema.Null, buf
+	case sqlite.TypeInteger:
+		v := s.ColumnInt64(col)
+		switch k {
+		case real:
+			return int64(math.Float64bits(float64(v))), buf
+		case text:
+			return b.texts.put(strconv.AppendInt(buf[:0], v, 10)), buf
+		}
+		return v, buf
+	case sqlite.TypeFloat:
+		return b.fromFloat(s.ColumnFloat(col), k), buf
+	default:
+		n := s.ColumnLen(col)
+		if n > maxValueBytes {
+			b.odd++
+			return schema.Null, buf
+		}
+		if cap(buf) < n {
+			buf = make([]byte, n)
+		}
+		buf = buf[:n]
+		s.ColumnBytes(col, buf)
+		return b.fromText(buf, k), buf
+	}
+}
+
+// fromFloat converts a floating-point value.
+func (b *batch) fromFloat(f float64, k kind) int64 {
+	switch k {
+	case real:
+		return int64(math.Float64bits(f))
+	case text:
+		return b.texts.put([]byte(strconv.FormatFloat(f, 'g', -1, 64)))
+	}
+	if math.Trunc(f) == f && math.Abs(f) < 1<<63 {
+		return int64(f)
+	}
+	b.odd++
+	return schema.Null
+}
+
+// fromText converts a text or blob.
+func (b *batch) fromText(s []byte, k kind) int64 {
+	switch k {
+	case text:
+		return b.texts.put(s)
+	case real:
+		if f, err := strconv.ParseFloat(string(s), 64); err == nil {
+			return int64(math.Float64bits(f))
+		}
+	default:
+		if v, err := strconv.ParseInt(string(s), 10, 64); err == nil {
+			return v
+		}
+		if v, err := strconv.ParseUint(string(s), 10, 64); err == nil {
+			return int64(v)
+		}
+	}
+	b.odd++
+	return schema.Null
+}
+
+// openSQLite opens a database.
+func openSQLite(path string, _ Options) (tables, error) { return openLibrary(path) }
