@@ -41,7 +41,7 @@ func identity(n int) []int32 {
 }
 
 // activityColumns are the columns of activities.
-func (m *model) activityColumns(g *activity.Groups, links *link.Links, uuids map[int64]deviceUUID) map[string]func() source {
+func (m *model) activityColumns(g *activity.Groups, links *link.Links, uuids map[deviceKey]deviceUUID) map[string]func() source {
 	e, l := &m.trace.GPU, &m.trace.Launches
 	n := g.Len()
 	iter := newIterationDict(m.trace.Spans)
@@ -94,7 +94,7 @@ func (m *model) activityColumns(g *activity.Groups, links *link.Links, uuids map
 		"graph_id":    opt(g.Graph),
 		"launch_id":   ints(launch(func(k int32) int64 { return l.EventIndex[k] })),
 		"launch_api":  texts(l.Names, launch(func(k int32) int64 { return int64(l.Name[k]) })),
-		"pid":         ints(launch(func(k int32) int64 { return l.PID[k] })),
+		"pid":         ints(func(i int) int64 { return m.trace.ProcessID(m.processOf(links, first(i))) }),
 		"device_uuid": func() source { return m.uuidColumn(g, uuids) },
 		"intervals":   func() source { return source{lists: func(i int) []schema.Interval { return intervalsOf(g, i) }} },
 		"unresolved_reason": func() source {
@@ -105,8 +105,32 @@ func (m *model) activityColumns(g *activity.Groups, links *link.Links, uuids map
 			return codes(out, reasons, true)
 		},
 	}
+	if m.res.byProcess {
+		cols["global_pid"] = ints(func(i int) int64 { return m.processOf(links, first(i)) })
+	}
 	iterationColumns(cols, n, func(i int) int32 { return links.Span(int(first(i))) }, iter)
 	return cols
+}
+
+// processOf returns the key of the process that launched an event, else of the
+// event itself.
+func (m *model) processOf(links *link.Links, event int32) int64 {
+	if k := links.Launch[event]; k >= 0 {
+		return m.trace.Launches.PID[k]
+	}
+	if m.trace.GPU.PID != nil {
+		return m.trace.GPU.PID[event]
+	}
+	return schema.Null
+}
+
+// deviceOf returns the key of the device of an event.
+func (m *model) deviceOf(event int32) deviceKey {
+	k := deviceKey{schema.Null, m.trace.GPU.Device[event]}
+	if m.trace.GPU.PID != nil {
+		k.process = m.trace.GPU.PID[event]
+	}
+	return k
 }
 
 // intervalsOf returns the busy intervals of a record, nil where it has none of
@@ -123,12 +147,12 @@ func intervalsOf(g *activity.Groups, i int) []schema.Interval {
 	return out
 }
 
-func (m *model) uuidColumn(g *activity.Groups, uuids map[int64]deviceUUID) source {
+func (m *model) uuidColumn(g *activity.Groups, uuids map[deviceKey]deviceUUID) source {
 	src := source{vals: make([]int64, g.Len())}
-	ids := map[int64]int64{}
+	ids := map[deviceKey]int64{}
 	for i := range src.vals {
 		src.vals[i] = schema.Null
-		d := m.trace.GPU.Device[g.First[i]]
+		d := m.deviceOf(g.First[i])
 		u, ok := uuids[d]
 		if !ok {
 			continue
@@ -145,42 +169,71 @@ func (m *model) uuidColumn(g *activity.Groups, uuids map[int64]deviceUUID) sourc
 // deviceUUID is a UUID and where it comes from.
 type deviceUUID struct{ uuid, source string }
 
-// uuidsOf finds the UUIDs of the devices of a trace: those that the user named
-// first, then those of the header, then those of the launching process where
-// only one process launched.
-func (c *importer) uuidsOf(m *model, path string) map[int64]deviceUUID {
-	out := map[int64]deviceUUID{}
-	if len(c.o.UUIDsByPID) > 0 {
-		pids := map[int64]bool{}
-		for _, p := range m.trace.Launches.PID {
-			if p != schema.Null && p != 0 {
-				pids[p] = true
-			}
-		}
-		if len(pids) == 1 {
-			for p := range pids {
-				for d, u := range c.o.UUIDsByPID[p] {
-					out[d] = deviceUUID{u, "execution_log"}
-				}
-			}
+// uuidsOf finds the UUIDs of the devices that events ran on: those that the
+// user named first, then those of the header, then those of the process, which
+// is the launching one where only one process launched.
+func (c *importer) uuidsOf(m *model, path string) map[deviceKey]deviceUUID {
+	out := map[deviceKey]deviceUUID{}
+	listed := map[deviceKey]string{}
+	for _, d := range m.res.header.Devices {
+		if d.UUID.OK {
+			listed[d.deviceKey] = d.UUID.V
 		}
 	}
-	for _, d := range m.res.Header.Devices {
-		if d.Ordinal.OK && d.UUID.OK {
-			out[d.Ordinal.V] = deviceUUID{d.UUID.V, "trace"}
-		}
-	}
+	only := m.onlyLauncher()
+	var option map[int64]string
 	if c.o.DeviceUUIDs != nil {
-		for d, u := range c.o.DeviceUUIDs(path) {
-			out[d] = deviceUUID{u, "option"}
+		option = c.o.DeviceUUIDs(path)
+	}
+	find := func(k deviceKey) {
+		pid := k.process
+		if pid == schema.Null {
+			pid = only
 		}
+		if u, ok := c.o.UUIDsByPID[m.trace.ProcessID(pid)][k.ordinal]; ok && pid != schema.Null && m.trace.ProcessID(pid) != 0 {
+			out[k] = deviceUUID{u, "execution_log"}
+		}
+		if u, ok := listed[k]; ok {
+			out[k] = deviceUUID{u, "trace"}
+		}
+		if u, ok := option[k.ordinal]; ok {
+			out[k] = deviceUUID{u, "option"}
+		}
+	}
+	last := deviceKey{1, schema.Null}
+	for i := range m.trace.GPU.Len() {
+		if k := m.deviceOf(int32(i)); k != last && k.ordinal != schema.Null {
+			last = k
+			if _, ok := out[k]; !ok {
+				find(k)
+			}
+		}
+	}
+	for k := range listed {
+		find(k)
 	}
 	return out
 }
 
+// onlyLauncher returns the process that made calls, schema.Null where there is
+// none or are several.
+func (m *model) onlyLauncher() int64 {
+	only := schema.Null
+	for _, p := range m.trace.Launches.PID {
+		if p == schema.Null || p == 0 || p == only {
+			continue
+		}
+		if only != schema.Null {
+			return schema.Null
+		}
+		only = p
+	}
+	return only
+}
+
 // writeDevices writes the devices that the header lists or that an event ran
 // on.
-func (c *importer) writeDevices(s *sink, m *model, g *activity.Groups, uuids map[int64]deviceUUID) error {
+func (c *importer) writeDevices(s *sink, m *model, g *activity.Groups, uuids map[deviceKey]deviceUUID) error {
 	b := newBuilder(&schema.TableDevices)
 	totals := g.DeviceTotals()
 	sort.SliceStable(totals, func(i, j int) bool {
@@ -188,14 +241,17 @@ func (c *importer) writeDevices(s *sink, m *model, g *activity.Groups, uuids map
 		if a.OK != b.OK {
 			return a.OK
 		}
-		return a.V < b.V
+		if a.V != b.V {
+			return a.V < b.V
+		}
+		return totals[i].PID.V < totals[j].PID.V
 	})
-	listed := map[int64]bool{}
-	header := m.res.Header.Devices
-	describe := func(ordinal int64) {
+	listed := map[deviceKey]bool{}
+	header := m.res.header.Devices
+	describe := func(k deviceKey) {
 		for _, d := range header {
-			if d.Ordinal.OK && d.Ordinal.V == ordinal && !listed[ordinal] {
-				listed[ordinal] = true
+			if d.deviceKey == k && !listed[k] {
+				listed[k] = true
 				b.opt("name", d.Name)
 				b.optInt("memory_bytes", d.Memory)
 				b.optInt("sm_count", d.SMs)
@@ -205,17 +261,26 @@ func (c *importer) writeDevices(s *sink, m *model, g *activity.Groups, uuids map
 				b.optText("properties_json", d.Rest)
 			}
 		}
-		if u, ok := uuids[ordinal]; ok {
+		if u, ok := uuids[k]; ok {
 			b.text("uuid", u.uuid)
 			b.text("uuid_source", u.source)
+		}
+		if k.process != schema.Null {
+			b.int("pid", m.trace.ProcessID(k.process))
+			b.int("global_pid", k.process)
 		}
 	}
 	for _, t := range totals {
 		b.row()
+		k := deviceKey{schema.Null, schema.Null}
+		if t.PID.OK {
+			k.process = t.PID.V
+		}
 		if t.Device.OK {
 			b.int("ordinal", t.Device.V)
-			describe(t.Device.V)
+			k.ordinal = t.Device.V
 		}
+		describe(k)
 		b.int("gpu_events", t.Events)
 		b.int("excluded_events", t.Excluded)
 		b.int("busy_ns", t.BusyNS)
@@ -225,12 +290,12 @@ func (c *importer) writeDevices(s *sink, m *model, g *activity.Groups, uuids map
 		b.optInt("last_ns", t.LastNS)
 	}
 	for _, d := range header {
-		if !d.Ordinal.OK || listed[d.Ordinal.V] {
+		if d.ordinal == schema.Null || listed[d.deviceKey] {
 			continue
 		}
 		b.row()
-		b.int("ordinal", d.Ordinal.V)
-		describe(d.Ordinal.V)
+		b.int("ordinal", d.ordinal)
+		describe(d.deviceKey)
 		for _, name := range []string{"gpu_events", "excluded_events", "busy_ns", "launch_span_ns", "summed_ns"} {
 			b.int(name, 0)
 		}

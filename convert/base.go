@@ -70,11 +70,11 @@ type rankInfo struct {
 }
 
 // rankOf takes the rank from the content, then from the file name.
-func (c *importer) rankOf(path string, res *kineto.Result) rankInfo {
+func (c *importer) rankOf(path string, res *loaded) rankInfo {
 	r := rankInfo{inName: kineto.RankInName(path)}
 	switch {
-	case res.Header.Rank.OK:
-		r.value, r.source = res.Header.Rank, "content"
+	case res.header.Rank.OK:
+		r.value, r.source = res.header.Rank, "content"
 	case r.inName.OK:
 		r.value, r.source = r.inName, "file_name"
 	}

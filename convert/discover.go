@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"tracelake/collected"
+	"tracelake/nsight"
 	"tracelake/schema/lake"
 )
 
@@ -87,6 +88,12 @@ func Discover(args []string) (Found, error) {
 				}
 				continue
 			}
+			if nsight.Sniff(p) != nsight.None {
+				if err := addDir(p, true, add); err != nil {
+					return out, err
+				}
+				continue
+			}
 			if err := walk(p, &out, add); err != nil {
 				return out, err
 			}
@@ -106,6 +113,12 @@ func walk(root string, out *Found, add func(Input)) error {
 		name := e.Name()
 		if e.IsDir() {
 			if p != root && (strings.HasPrefix(name, ".") || isLake(p)) {
+				return fs.SkipDir
+			}
+			if p != root && nsight.Sniff(p) != nsight.None { // parquetdir, arrowdir
+				if err := addDir(p, false, add); err != nil {
+					return err
+				}
 				return fs.SkipDir
 			}
 			if collected.IsJob(p) {
@@ -134,17 +147,29 @@ func walk(root string, out *Found, add func(Input)) error {
 	})
 }
 
+// addDir adds a directory that is one input.
+func addDir(path string, named bool, add func(Input)) error {
+	src, err := sourceOf(path)
+	if err == nil {
+		add(Input{Path: path, Bytes: src.Bytes, Named: named})
+	}
+	return err
+}
+
 // isLake reports whether a directory is a dataset, which holds no inputs.
 func isLake(dir string) bool {
 	st, err := os.Stat(filepath.Join(dir, lake.MetaDir))
 	return err == nil && st.IsDir()
 }
 
-// looksLikeTrace reports whether a file that nobody named may be a trace: JSON
-// by its first bytes, perhaps compressed, or of a name that says so, so that a
-// broken trace is reported and not passed over.
+// looksLikeTrace reports whether a file that nobody named may be a trace: an
+// export of Nsight Systems, JSON by its first bytes, perhaps compressed, or of a
+// name that says so, so that a broken trace is reported and not passed over.
 func looksLikeTrace(path string) bool {
 	lower := strings.ToLower(filepath.Base(path))
+	if nsight.Sniff(path) != nsight.None {
+		return true
+	}
 	for _, s := range []string{".json", ".json.gz", ".json.zst", ".pt.trace.gz"} {
 		if strings.HasSuffix(lower, s) {
 			return true

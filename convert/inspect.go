@@ -8,7 +8,6 @@ import (
 
 	"tracelake/analyze/activity"
 	"tracelake/analyze/link"
-	"tracelake/kineto"
 	"tracelake/schema"
 )
 
@@ -82,8 +81,8 @@ func Inspect(ctx context.Context, path string, o Options) (*Inspection, error) {
 		return nil, err
 	}
 	out.Bytes = src.Bytes
-	res, err := read(ctx, file, kineto.Options{Workers: o.Workers, ChunkSize: o.ChunkSize, BaseNS: tailBase(file), SizeHint: src.Bytes})
-	var rejected *kineto.RejectedError
+	res, err := readAll(ctx, readerOf(file), reading{o: &o, size: src.Bytes})
+	var rejected *schema.RejectedError
 	if errors.As(err, &rejected) {
 		out.Outcome, out.Reason = "rejected", rejected.Error()
 		return out, nil
@@ -94,19 +93,19 @@ func Inspect(ctx context.Context, path string, o Options) (*Inspection, error) {
 	m := newModel(res, &o.Marks)
 	links := link.Resolve(m.trace, link.Careful)
 	c.judge(Input{Path: path}, m, links)
-	outcome, reason := res.Diags.Outcome()
+	outcome, reason := res.diags.Outcome()
 	if o.Strict && outcome != "ok" {
 		outcome, reason = "rejected", "not ok in strict mode: "+reason
 	}
-	out.fill(m, links, res.Digest[:schema.TraceIDLen], c.rankOf(path, res), outcome, reason)
-	out.Rows = res.Rows
+	out.fill(m, links, res.digest[:schema.TraceIDLen], c.rankOf(path, res), outcome, reason)
+	out.Rows = res.rows
 	out.describe(m, links)
 	out.Seconds = time.Since(started).Seconds()
 	return out, nil
 }
 
 func (x *Inspection) describe(m *model, links *link.Links) {
-	res, h := m.res, &m.res.Header
+	res, h := m.res, &m.res.header
 	x.Header = HeaderInfo{
 		Host: h.Host.V, TraceID: h.TraceID.V, VLLMVersion: h.VLLMVersion.V, CUPTI: h.CUPTIVersion.V,
 		CUDARuntime: h.CUDARuntime.V, CUDADriver: h.CUDADriver.V, HIPRuntime: h.HIPRuntime.V, Backend: h.Backend.V, TraceName: h.TraceName.V,
@@ -115,14 +114,12 @@ func (x *Inspection) describe(m *model, links *link.Links) {
 		x.Header.GPUs = append(x.Header.GPUs, d.Name.V)
 	}
 	x.Clock = clockOf(res)
-	x.BaseNS = optPtr(h.BaseNS)
-	if res.First != schema.Null {
-		a, b := addBase(res.First, res.BaseNS), addBase(res.Last, res.BaseNS)
+	x.BaseNS = optPtr(h.Base)
+	if res.first != schema.Null {
+		a, b := addBase(res.first, res.base), addBase(res.last, res.base)
 		x.StartNS, x.EndNS = &a, &b
 	}
-	for k, n := range res.Kinds {
-		x.Kinds = append(x.Kinds, KindCount{k.Phase, k.Category, n})
-	}
+	x.Kinds = append(x.Kinds, res.kinds...)
 	sort.Slice(x.Kinds, func(i, j int) bool {
 		a, b := x.Kinds[i], x.Kinds[j]
 		if a.Events != b.Events {
@@ -152,8 +149,8 @@ func (x *Inspection) describe(m *model, links *link.Links) {
 }
 
 // clockOf says what times count from.
-func clockOf(res *kineto.Result) string {
-	if res.Header.BaseNS.OK && res.Header.BaseNS.V != 0 || res.Absolute {
+func clockOf(res *loaded) string {
+	if res.header.Base.OK && res.header.Base.V != 0 || res.absolute {
 		return "epoch"
 	}
 	return "relative"

@@ -23,7 +23,7 @@ import (
 // different tables of a job share the trace_id.
 func (c *importer) tables(ctx context.Context, in Input) (rep Report, err error) {
 	started := time.Now()
-	rep = Report{Path: in.Path, Bytes: in.Bytes, Kind: KindTables, Run: lake.RunSlug(c.o.runFor(in))}
+	rep = Report{Path: in.Path, Bytes: in.Bytes, Kind: KindTables, source: "tables", Run: lake.RunSlug(c.o.runFor(in))}
 	defer func() { rep.Seconds = time.Since(started).Seconds() }()
 	src, err := sourceOfTables(in)
 	if err != nil {

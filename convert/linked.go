@@ -110,7 +110,7 @@ func (m *model) writeLinked(s *sink, links *link.Links, rowGroup int) error {
 	for col, part := range map[string]int{"copy_kind": 0, "src_memory": 1, "dst_memory": 2} {
 		gpu[col] = func() source { return m.copyParts(part) }
 	}
-	if err := (&retainedTable{t: &schema.TableGPUEvents, rows: res.GPU, order: m.gpu.order(), extra: gpu}).write(s, rowGroup); err != nil {
+	if err := (&retainedTable{t: &schema.TableGPUEvents, rows: res.gpu, order: m.gpu.order(), extra: gpu}).write(s, rowGroup); err != nil {
 		return err
 	}
 
@@ -136,10 +136,10 @@ func (m *model) writeLinked(s *sink, links *link.Links, rowGroup int) error {
 	}
 	launches["unresolved_reason"] = func() source { return codes(links.LaunchReason, reasons, true) }
 	iterationColumns(launches, nl, func(i int) int32 { return links.LaunchSpan[i] }, iter)
-	if err := (&retainedTable{t: &schema.TableLaunches, rows: res.Launches, order: m.launches.order(), extra: launches}).write(s, rowGroup); err != nil {
+	if err := (&retainedTable{t: &schema.TableLaunches, rows: res.launches, order: m.launches.order(), extra: launches}).write(s, rowGroup); err != nil {
 		return err
 	}
-	return (&retainedTable{t: &schema.TableRanges, rows: res.Ranges, order: m.ranges.order(), extra: m.rangeColumns()}).write(s, rowGroup)
+	return (&retainedTable{t: &schema.TableRanges, rows: res.ranges, order: m.ranges.order(), extra: m.rangeColumns()}).write(s, rowGroup)
 }
 
 // copyParts reads what the name of a copy says: its kind and the memories, as

@@ -3,43 +3,31 @@ package convert
 import (
 	"context"
 	"errors"
-	"os"
 
 	"tracelake/analyze/link"
-	"tracelake/kineto"
 	"tracelake/schema"
 )
 
 // Load reads one trace into memory for linking, without writing anything.
 // Times, launches and iterations are those that Run writes.
-func Load(ctx context.Context, path string, marks link.Marks) (*schema.Trace, *kineto.Result, error) {
-	res, err := read(ctx, path, kineto.Options{BaseNS: tailBase(path)})
+func Load(ctx context.Context, path string, marks link.Marks) (*schema.Trace, *schema.Diagnostics, error) {
+	o := Options{}
+	if err := o.fill(); err != nil {
+		return nil, nil, err
+	}
+	res, err := readAll(ctx, readerOf(path), reading{o: &o})
 	if err != nil {
 		return nil, nil, err
 	}
-	return newModel(res, &marks).trace, res, nil
+	return newModel(res, &marks).trace, res.diags, nil
 }
 
-// read reads a file, again where it has to.
-func read(ctx context.Context, path string, o kineto.Options) (*kineto.Result, error) {
+// readAll reads an input, again where it has to.
+func readAll(ctx context.Context, r reader, o reading) (*loaded, error) {
 	for try := 0; ; try++ {
-		res, err := readOnce(ctx, path, o)
-		var again *kineto.RestartError
-		if !errors.As(err, &again) || try == maxRestarts {
+		res, err := r.read(ctx, o)
+		if !errors.Is(err, errAgain{}) || try == maxRestarts {
 			return res, err
 		}
-		o.BaseNS, o.SkipTo = again.BaseNS, again.SkipTo
 	}
-}
-
-// maxRestarts is how often a trace may ask to be read again.
-const maxRestarts = 20
-
-func readOnce(ctx context.Context, path string, o kineto.Options) (*kineto.Result, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return kineto.Read(ctx, f, o)
 }

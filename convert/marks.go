@@ -8,9 +8,13 @@ import (
 // addSpans finds the iteration ranges of the trace. Where several families of
 // marks occur, only the most specific one is used for linking.
 func (m *model) addSpans(marks *link.Marks, names []string) {
-	r := m.res.Ranges
+	r := m.res.ranges
 	name, onGPU := r.Values("name"), r.Values("on_gpu")
-	pid, tid, index := r.Values("pid"), r.Values("tid"), r.Values("event_index")
+	process := "pid"
+	if m.res.byProcess {
+		process = "global_pid"
+	}
+	pid, tid, index := r.Values(process), r.Values("tid"), r.Values("event_index")
 	byName := map[int64]link.Mark{}
 	m.marks.refs = make([]schema.EntityRef, r.Len())
 	best := link.NoFamily
@@ -48,11 +52,11 @@ func (m *model) addSpans(marks *link.Marks, names []string) {
 	if best == link.EngineStep { // names repeat: every range is a step
 		m.marks.distinct = steps
 	}
-	d := m.res.Diags
+	d := m.res.diags
 	switch {
 	case best != link.NoFamily:
 		d.Add(schema.IterationMarks, schema.Null, schema.Null, steps, "iterations taken from "+best.String())
-	case m.res.GPU.Len() > 0:
+	case m.res.gpu.Len() > 0:
 		d.Add(schema.NoIterations, schema.Null, schema.Null, 1, "no stormlog range, engine step (vLLM, SGLang, xDiT) or ProfilerStep found")
 	}
 }
@@ -60,7 +64,7 @@ func (m *model) addSpans(marks *link.Marks, names []string) {
 // rangeColumns are the computed columns of ranges.
 func (m *model) rangeColumns() map[string]func() source {
 	cols := timeColumns(m.ranges)
-	r := m.res.Ranges
+	r := m.res.ranges
 	ref := func(part func(schema.EntityRef) string) func() source {
 		return func() source {
 			src := source{vals: make([]int64, r.Len())}

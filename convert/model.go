@@ -25,7 +25,7 @@ var timeFlags = []string{"", "negative_duration", "missing_duration", "zero_time
 type times struct {
 	start, end []int64 // ns; schema.Null where unknown. end is nil for launches, which are linked by start
 	flag       []uint8
-	rows       *kineto.Retained
+	rows       rows
 	byStart    []int32 // made by order
 }
 
@@ -57,7 +57,7 @@ func endOf(start, dur int64) int64 {
 }
 
 // readTimes judges the recorded times of a table.
-func readTimes(res *kineto.Result, r *kineto.Retained) *times {
+func readTimes(res *loaded, r rows) *times {
 	t := &times{start: r.Values("start_ns"), rows: r}
 	dur := t.durations()
 	t.flag = make([]uint8, len(dur))
@@ -70,11 +70,11 @@ func readTimes(res *kineto.Result, r *kineto.Retained) *times {
 			t.flag[i] = flagMissing
 		case d < 0:
 			t.flag[i] = flagNegative
-		case s == 0 && res.ZeroLost:
+		case s == 0 && res.zeroLost:
 			t.flag[i] = flagZero
 		}
 		if s != schema.Null {
-			abs, ok := kineto.AddBase(s, res.BaseNS)
+			abs, ok := kineto.AddBase(s, res.base)
 			if !ok {
 				abs, t.flag[i] = schema.Null, flagBad
 			}
@@ -134,7 +134,7 @@ func (t *times) sortByStart() []int32 {
 
 // model is a trace ready for linking, with what its tables need besides.
 type model struct {
-	res      *kineto.Result
+	res      *loaded
 	trace    *schema.Trace
 	gpu      *times
 	launches *times
@@ -161,11 +161,11 @@ func narrow(v []int64) []uint32 {
 }
 
 // newModel builds the model of what a reader kept in memory.
-func newModel(res *kineto.Result, marks *link.Marks) *model {
-	m := &model{res: res, gpu: readTimes(res, res.GPU), launches: readTimes(res, res.Launches), ranges: readTimes(res, res.Ranges)}
+func newModel(res *loaded, marks *link.Marks) *model {
+	m := &model{res: res, gpu: readTimes(res, res.gpu), launches: readTimes(res, res.launches), ranges: readTimes(res, res.ranges)}
 	m.launches.end = nil
-	h := &res.Header
-	names := res.GPU.Names()
+	h := &res.header
+	names := res.gpu.Names()
 	empty := uint32(len(names))
 	names = append(names, "")
 	text := func(v []int64) []uint32 {
@@ -178,26 +178,26 @@ func newModel(res *kineto.Result, marks *link.Marks) *model {
 		return out
 	}
 	t := &schema.Trace{
-		Source: "kineto", BaseNS: res.BaseNS, Host: h.Host, TraceID: h.TraceID, Rank: h.Rank, WorldSize: h.WorldSize,
+		Source: res.source, BaseNS: res.base, Host: h.Host, TraceID: h.TraceID, Rank: h.Rank, WorldSize: h.WorldSize,
 		EngineVersion: h.VLLMVersion, CUPTIVersion: h.CUPTIVersion, DeviceNames: map[int64]string{},
 	}
 	for _, d := range h.Devices {
-		if d.Ordinal.OK {
-			t.DeviceNames[d.Ordinal.V] = d.Name.V
+		if d.process == schema.Null {
+			t.DeviceNames[d.ordinal] = d.Name.V
 		}
 	}
 	g := &t.GPU
 	g.Names = names
-	g.Name = text(res.GPU.Values("name"))
-	g.Kind = make([]schema.Kind, res.GPU.Len())
-	for i, k := range res.GPU.Values("kind") {
+	g.Name = text(res.gpu.Values("name"))
+	g.Kind = make([]schema.Kind, res.gpu.Len())
+	for i, k := range res.gpu.Values("kind") {
 		g.Kind[i] = schema.Kind(k)
 	}
-	g.Device, g.Stream = res.GPU.Values("device"), res.GPU.Values("stream")
-	g.Correlation, g.Graph = res.GPU.Values("correlation"), res.GPU.Values("graph_id")
-	g.EventIndex = res.GPU.Values("event_index")
-	if res.GPU.Has("external_id") && slices.Contains(g.Correlation, schema.Null) { // needed for those only
-		g.ExternalID = res.GPU.Values("external_id")
+	g.Device, g.Stream = res.gpu.Values("device"), res.gpu.Values("stream")
+	g.Correlation, g.Graph = res.gpu.Values("correlation"), res.gpu.Values("graph_id")
+	g.EventIndex = res.gpu.Values("event_index")
+	if res.gpu.Has("external_id") && slices.Contains(g.Correlation, schema.Null) { // needed for those only
+		g.ExternalID = res.gpu.Values("external_id")
 	}
 	g.Excluded = m.gpu.excluded()
 	g.Start, g.End = m.gpu.start, m.gpu.end
@@ -213,19 +213,22 @@ func newModel(res *kineto.Result, marks *link.Marks) *model {
 	}
 	l := &t.Launches
 	l.Names = names
-	l.Name = text(res.Launches.Values("api"))
-	l.Correlation = res.Launches.Values("correlation")
-	l.PID, l.TID = res.Launches.Values("pid"), res.Launches.Values("tid")
-	l.KeyPID = make([]int64, res.Launches.Len())
+	l.Name = text(res.launches.Values("api"))
+	l.Correlation = res.launches.Values("correlation")
+	l.PID, l.TID = res.launches.Values("pid"), res.launches.Values("tid")
+	l.KeyPID = make([]int64, res.launches.Len())
 	for i := range l.KeyPID {
 		l.KeyPID[i] = schema.Null
 	}
-	l.EventIndex = res.Launches.Values("event_index")
-	if g.ExternalID != nil && res.Launches.Has("external_id") {
-		l.ExternalID = res.Launches.Values("external_id")
+	l.EventIndex = res.launches.Values("event_index")
+	if g.ExternalID != nil && res.launches.Has("external_id") {
+		l.ExternalID = res.launches.Values("external_id")
 	}
 	l.Tick = m.launches.start
 	m.trace = t
+	if res.byProcess {
+		m.addProcesses()
+	}
 	m.addSpans(marks, names)
 	m.findOverruns()
 	return m
@@ -243,13 +246,20 @@ func cloneOnce(v, orig []int64) []int64 {
 // stream has ended: one of the two durations is wrong, or both ran at once.
 func (m *model) findOverruns() {
 	g := &m.trace.GPU
-	type lane struct{ device, stream int64 }
+	type lane struct{ process, device, stream int64 }
 	last := map[lane]int32{} // latest event so far, by start
 	for _, i := range m.gpu.order() {
 		if m.gpu.flag[i] != flagNone || m.gpu.end[i] == schema.Null {
 			continue
 		}
-		k := lane{g.Device[i], g.Stream[i]}
+		// Branches of a CUDA graph run beside each other, whatever stream they name.
+		if g.Kind[i] == schema.Graph || g.GraphNode != nil && g.GraphNode[i] != schema.Null {
+			continue
+		}
+		k := lane{schema.Null, g.Device[i], g.Stream[i]}
+		if g.PID != nil {
+			k.process = g.PID[i]
+		}
 		p, ok := last[k]
 		if ok && m.gpu.end[p] > m.gpu.end[i] && m.gpu.end[i] > m.gpu.start[i] {
 			// p runs over i; p stays the one that later events are held against.
@@ -262,7 +272,7 @@ func (m *model) findOverruns() {
 					}
 				}
 				m.clipped[p] = m.gpu.start[i] - m.gpu.start[p]
-				m.res.Diags.Add(schema.OverrunsNext, schema.Null, g.EventIndex[p], 1, "ends after the next event of its stream has ended")
+				m.res.diags.Add(schema.OverrunsNext, schema.Null, g.EventIndex[p], 1, "ends after the next event of its stream has ended")
 			}
 			continue
 		}

@@ -50,18 +50,15 @@ func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
 		rep.Skipped = AlreadyThere
 		return rep, nil
 	}
-	base := tailBase(path)
-	skip := 0
-	for range 20 {
-		err = c.attempt(ctx, in, path, src, base, skip, &rep)
-		var again *kineto.RestartError
-		if !errors.As(err, &again) {
+	from := readerOf(path)
+	rep.source = from.source()
+	for range maxRestarts {
+		if err = c.attempt(ctx, in, from, src, &rep); !errors.Is(err, errAgain{}) {
 			break
 		}
-		base, skip = again.BaseNS, again.SkipTo
 	}
 	var dup *lake.DuplicateError
-	var rejected *kineto.RejectedError
+	var rejected *schema.RejectedError
 	switch {
 	case err == nil:
 	case errors.As(err, &dup):
@@ -86,7 +83,7 @@ func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
 func (c *importer) open(in Input) (path string, src lake.Source, cleanup func(), err error) {
 	cleanup = func() {}
 	if in.Path != Stdin {
-		src, err = lake.SourceOf(in.Path)
+		src, err = sourceOf(in.Path)
 		return in.Path, src, cleanup, err
 	}
 	f, err := os.CreateTemp("", "tracelake-stdin-")
@@ -114,12 +111,7 @@ func runOf(path string) string {
 }
 
 // attempt reads, links and writes one input.
-func (c *importer) attempt(ctx context.Context, in Input, path string, src lake.Source, base int64, skip int, rep *Report) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
+func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.Source, rep *Report) error {
 	txn, err := c.lake.Begin()
 	if err != nil {
 		return err
@@ -127,7 +119,11 @@ func (c *importer) attempt(ctx context.Context, in Input, path string, src lake.
 	defer txn.Abort() //nolint:errcheck // what could not be removed is swept later
 	arrowID := ""
 	if c.o.Format == columnar.Arrow {
-		if arrowID, err = c.arrowID(f); err != nil {
+		sum, err := from.digest(ctx)
+		if err != nil {
+			return err
+		}
+		if arrowID, err = lake.TraceID(sum); err != nil {
 			return err
 		}
 	}
@@ -136,29 +132,25 @@ func (c *importer) attempt(ctx context.Context, in Input, path string, src lake.
 		return err
 	}
 	defer s.abandon()
-	ko := kineto.Options{
-		Workers: c.o.Workers, ChunkSize: c.o.ChunkSize, RowGroup: c.o.RowGroup, BaseNS: base, SkipTo: skip,
-		RowGroups: s.rowGroup, Gate: c.gate, SizeHint: src.Bytes,
-	}
-	counter := &countingReader{r: f}
+	how := reading{o: &c.o, sink: s.rowGroup, gate: c.gate, size: src.Bytes}
 	if c.o.Progress != nil {
-		counter.f = func(n int64) { c.o.Progress(in.Path, n) }
+		how.progress = func(n int64) { c.o.Progress(in.Path, n) }
 	}
-	res, err := kineto.Read(ctx, counter, ko)
+	res, err := from.read(ctx, how)
 	if err != nil {
 		return err
 	}
 	m := newModel(res, &c.o.Marks)
 	links := link.Resolve(m.trace, link.Careful)
 	c.judge(in, m, links)
-	outcome, reason := res.Diags.Outcome()
+	outcome, reason := res.diags.Outcome()
 	if c.o.Strict && outcome != "ok" {
-		return &kineto.RejectedError{Reason: "not ok in strict mode: " + reason}
+		return &schema.RejectedError{Reason: "not ok in strict mode: " + reason}
 	}
 	if err := m.writeLinked(s, links, c.o.RowGroup); err != nil {
 		return err
 	}
-	id, err := lake.TraceID(res.Digest)
+	id, err := lake.TraceID(res.digest)
 	if err != nil {
 		return err
 	}
@@ -170,11 +162,11 @@ func (c *importer) attempt(ctx context.Context, in Input, path string, src lake.
 	if err := c.writeTraces(s, m, in, src, rep, rank, ""); err != nil {
 		return err
 	}
-	if err := writeDiagnostics(s, res.Diags); err != nil {
+	if err := writeDiagnostics(s, res.diags); err != nil {
 		return err
 	}
 	rows, err := s.close(id, map[string]string{
-		"tracelake.run": rep.Run, "tracelake.trace_id": id, "tracelake.content_digest": res.Digest, "tracelake.writer": c.o.Writer,
+		"tracelake.run": rep.Run, "tracelake.trace_id": id, "tracelake.content_digest": res.digest, "tracelake.writer": c.o.Writer,
 	})
 	if err != nil {
 		return err
@@ -182,21 +174,21 @@ func (c *importer) attempt(ctx context.Context, in Input, path string, src lake.
 	rep.Rows = rows
 	// --force imports a file again; it does not give its rows to another one.
 	replace := c.o.Force
-	if old, ok := c.lake.DoneContent(res.Digest); ok && old.Source.Path != src.Path {
+	if old, ok := c.lake.DoneContent(res.digest); ok && old.Source.Path != src.Path {
 		replace = false
 	}
 	_, err = txn.Commit(lake.Record{
-		TraceID: id, ContentDigest: res.Digest, Source: src, Options: c.o.keyFor(in), Run: rep.Run, Job: in.lakeJob(),
+		TraceID: id, ContentDigest: res.digest, Source: src, Options: c.o.keyFor(in), Run: rep.Run, Job: in.lakeJob(),
 		Rank: optPtr(rank.value), WorldSize: rep.WorldSize, Outcome: outcome, Reason: reason,
-		Diagnostics: countCodes(res.Diags), Rows: rows, Ext: c.ext(),
+		Diagnostics: countCodes(res.diags), Rows: rows, Ext: c.ext(),
 	}, replace)
 	return err
 }
 
 // reject records an input that is no trace: a row in traces and what was
 // wrong, and nothing else.
-func (c *importer) reject(in Input, src lake.Source, why *kineto.RejectedError, rep *Report) error {
-	sum, err := fileSum(src.Path, in.Path)
+func (c *importer) reject(in Input, src lake.Source, why *schema.RejectedError, rep *Report) error {
+	sum, err := storedSum(src.Path, in.Path)
 	if err != nil {
 		rep.Failed = err.Error()
 		return nil
@@ -264,19 +256,6 @@ func (c *importer) withoutRows(in Input, src lake.Source, sum, duplicateOf strin
 	return err
 }
 
-// arrowID reads an input once to know its trace ID, which Arrow files hold
-// from the start.
-func (c *importer) arrowID(f *os.File) (string, error) {
-	sum, err := kineto.Digest(f)
-	if err != nil {
-		return "", err
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return "", err
-	}
-	return lake.TraceID(sum)
-}
-
 // ext returns the extension of files.
 func (c *importer) ext() string {
 	if c.o.Format == columnar.Arrow {
@@ -293,20 +272,4 @@ func countCodes(d *schema.Diagnostics) map[string]int64 {
 		}
 	}
 	return out
-}
-
-// countingReader tells how much of a file was read.
-type countingReader struct {
-	r io.Reader
-	n int64
-	f func(int64)
-}
-
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	if c.f != nil {
-		c.f(c.n)
-	}
-	return n, err
 }

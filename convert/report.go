@@ -35,6 +35,8 @@ type Report struct {
 	// input: no space, no permission, an interruption.
 	Failed string `json:"failed,omitempty"`
 
+	source string // as in traces
+
 	digest string // of the content, where no reader knows it
 }
 

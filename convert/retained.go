@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"tracelake/internal/freelist"
-	"tracelake/kineto"
 	"tracelake/schema"
 	"tracelake/schema/columnar"
 )
@@ -23,7 +22,7 @@ type source struct {
 // reader holds come from rows, which may be nil; computed ones from extra.
 type retainedTable struct {
 	t     *schema.Table
-	rows  *kineto.Retained
+	rows  rows
 	order []int32
 	extra map[string]func() source
 }
@@ -139,7 +138,7 @@ var gatherers = freelist.List[*gatherer]{New: func() *gatherer { return new(gath
 type gatherer struct {
 	src  source
 	text bool
-	rows *kineto.Retained
+	rows rows
 	ids  []int32 // position in Dict + 1, by string number
 	vals []int64
 	at   []int32

@@ -11,7 +11,7 @@ import (
 
 // judge notes what linking found.
 func (c *importer) judge(in Input, m *model, l *link.Links) {
-	d, n := m.res.Diags, &l.Counts
+	d, n := m.res.diags, &l.Counts
 	add := func(code schema.Code, count int64, message string) {
 		d.Add(code, schema.Null, schema.Null, count, message)
 	}
@@ -20,16 +20,10 @@ func (c *importer) judge(in Input, m *model, l *link.Links) {
 	add(schema.AmbiguousLaunch, n.AmbiguousLaunch, "GPU events whose correlation ID several processes used")
 	add(schema.ExternalIDLink, n.ByExternalID, "GPU events linked by External id")
 	add(schema.DuplicateLaunch, n.Superseded, "calls that a later call of the same process and correlation ID replaces")
-	if !m.res.Header.BaseNS.OK && !m.res.Absolute && m.res.First != schema.Null {
-		add(schema.NoBase, 1, "no baseTimeNanoseconds, and times are relative")
+	if !m.res.header.Base.OK && !m.res.absolute && m.res.first != schema.Null {
+		add(schema.NoBase, 1, "nothing says when the trace began, and times are relative")
 	}
-	durations := int64(0)
-	for k, v := range m.res.Kinds {
-		if k.Phase == "X" || k.Phase == "B" {
-			durations += v
-		}
-	}
-	if durations == 0 {
+	if m.res.durations == 0 {
 		add(schema.NoEvents, 1, "no duration events")
 	}
 	pids := map[int64]bool{}
@@ -38,20 +32,20 @@ func (c *importer) judge(in Input, m *model, l *link.Links) {
 			pids[p] = true
 		}
 	}
-	if len(pids) > 1 && m.trace.GPU.Len() > 0 {
+	if len(pids) > 1 && m.trace.GPU.Len() > 0 && !m.res.byProcess {
 		add(schema.SeveralProcs, int64(len(pids)), "processes launched GPU work in one trace: a merged file, or a process with children")
 	}
-	if name := kineto.RankInName(in.Path); name.OK && m.res.Header.Rank.OK && name.V != m.res.Header.Rank.V {
+	if name := kineto.RankInName(in.Path); name.OK && m.res.header.Rank.OK && name.V != m.res.header.Rank.V {
 		add(schema.RankConflict, 1, "the file name and the content state different ranks; the content counts")
 	}
 }
 
 func (r *Report) fill(m *model, l *link.Links, id string, rank rankInfo, outcome, reason string) {
-	d := m.res.Diags
+	d := m.res.diags
 	r.TraceID, r.Outcome, r.Reason = id, outcome, reason
 	r.Rank, r.RankSource = optPtr(rank.value), rank.source
-	r.WorldSize = optPtr(m.res.Header.WorldSize)
-	r.TextBytes, r.Events, r.GPUEvents = m.res.TextBytes, m.res.Events, int64(m.trace.GPU.Len())
+	r.WorldSize = optPtr(m.res.header.WorldSize)
+	r.TextBytes, r.Events, r.GPUEvents = m.res.textBytes, m.res.events, int64(m.trace.GPU.Len())
 	r.Linked, r.Ambiguous, r.InIter = l.Counts.Launched, l.Counts.AmbiguousLaunch, l.Counts.InIteration
 	r.Iterations = m.marks.distinct
 	r.LostEvents, r.Repairs = d.Count(schema.BrokenEvent), d.CountSeverity(schema.Repair)
@@ -66,7 +60,7 @@ func (c *importer) writeTraces(s *sink, m *model, in Input, src lake.Source, r *
 	b.optText("outcome_reason", r.Reason)
 	b.optText("duplicate_of", duplicateOf)
 	b.text("run", r.Run)
-	b.text("source", map[bool]string{false: "kineto", true: "tables"}[in.Tables])
+	b.text("source", r.source)
 	b.text("path", in.Path)
 	if n := src.Bytes; n >= 0 {
 		b.int("source_bytes", n)
@@ -96,17 +90,17 @@ func (c *importer) writeTraces(s *sink, m *model, in Input, src lake.Source, r *
 }
 
 func (c *importer) traceColumns(b *builder, m *model, r *Report) {
-	res, h := m.res, &m.res.Header
-	b.int("json_bytes", res.TextBytes)
-	b.text("content_digest", res.Digest)
+	res, h := m.res, &m.res.header
+	b.int("json_bytes", res.textBytes)
+	b.text("content_digest", res.digest)
 	b.opt("host", h.Host)
 	b.optInt("world_size", h.WorldSize)
 	b.text("clock", clockOf(res))
-	b.optInt("base_ns", h.BaseNS)
-	if res.First != schema.Null {
-		b.int("start_ns", addBase(res.First, res.BaseNS))
-		b.int("end_ns", addBase(res.Last, res.BaseNS))
-		if res.Fine {
+	b.optInt("base_ns", h.Base)
+	if res.first != schema.Null {
+		b.int("start_ns", addBase(res.first, res.base))
+		b.int("end_ns", addBase(res.last, res.base))
+		if res.fine {
 			b.int("resolution_ns", 1)
 		} else {
 			b.int("resolution_ns", 1000)
@@ -123,10 +117,10 @@ func (c *importer) traceColumns(b *builder, m *model, r *Report) {
 	b.opt("hip_runtime_version", h.HIPRuntime)
 	b.opt("distributed_backend", h.Backend)
 	b.opt("process_groups_json", h.ProcessGroups)
-	b.optText("header_json", h.RestJSON())
-	b.int("events", res.Events)
+	b.optText("header_json", h.Rest)
+	b.int("events", res.events)
 	for _, t := range []string{"gpu_events", "launches", "ranges", "cpu_events"} {
-		b.int(t, res.Rows[t])
+		b.int(t, res.rows[t])
 	}
 	b.optText("iteration_producer", m.marks.producer)
 }

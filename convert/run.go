@@ -117,15 +117,12 @@ func checkFormat(l *lake.Lake, f columnar.Format) error {
 // before it counts as dead.
 const staleAfter = 24 * time.Hour
 
-// estimate guesses the memory that reading an input takes, in bytes: chunks in
-// flight, their columns, and what stays until the end.
+// estimate guesses the memory that reading an input takes, in bytes.
 func (c *importer) estimate(in Input) int64 {
-	chunks := int64(c.o.Workers+3) * int64(c.o.ChunkSize) * 3
-	size := in.Bytes
-	if size < 0 {
-		return chunks
+	if in.Path == Stdin {
+		return (&kinetoReader{}).memory(&c.o, in.Bytes)
 	}
-	return min(chunks, 4<<20+size*40) // compressed text grows about twenty times
+	return readerOf(in.Path).memory(&c.o, in.Bytes)
 }
 
 // budget hands out memory. A request larger than all of it waits until nobody

@@ -2,24 +2,66 @@ package convert
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"tracelake/internal/digest"
+	"tracelake/nsight"
 	"tracelake/schema"
 	"tracelake/schema/lake"
 )
 
+// reader imports one input. There is one per format.
+type reader interface {
+	// source is the value of traces.source.
+	source() string
+	// read imports the input. After errAgain it must be called again, with a
+	// sink that has no rows.
+	read(ctx context.Context, o reading) (*loaded, error)
+	// digest is loaded.digest, without importing anything.
+	digest(ctx context.Context) (string, error)
+	// memory guesses what reading takes, in bytes.
+	memory(o *Options, size int64) int64
+}
+
+// readerOf returns the reader of an input, told by its content.
+func readerOf(path string) reader {
+	switch kind := nsight.Sniff(path); kind {
+	case nsight.None:
+		return &kinetoReader{path: path, base: tailBase(path)}
+	default:
+		return &nsightReader{path: path, kind: kind}
+	}
+}
+
+// reading says how an input is read.
+type reading struct {
+	o        *Options
+	sink     func(t *schema.Table, rows int, cols []schema.Vector, done func()) error
+	gate     chan struct{}
+	progress func(bytes int64)
+	size     int64
+}
+
+// errAgain says that an input has to be read again from the start, because of
+// something behind its events.
+type errAgain struct{}
+
+func (errAgain) Error() string { return "the trace has to be read again" }
+
+// maxRestarts is how often a trace may ask to be read again.
+const maxRestarts = 20
+
 // rows is a table that a reader kept in memory, in source order. Integers,
-// bits of float64 and numbers of strings stand in columns with schema.Null
+// bits of float64 and numbers of strings stand in columns, with schema.Null
 // where a row has no value.
 type rows interface {
 	Len() int
 	Has(col string) bool
 	Values(col string) []int64
-	ValuesAt(col int) []int64
+	ValuesInto(buf []int64, col int) []int64
 	Name(id int64) string
 	NumNames() int
 	Names() []string
@@ -28,7 +70,7 @@ type rows interface {
 // loaded is what a reader made of an input, whatever its format. Times in the
 // tables lack base.
 type loaded struct {
-	source                string // as in traces.source
+	source                string
 	header                header
 	base                  int64 // added to every recorded time
 	gpu, launches, ranges rows
@@ -38,75 +80,40 @@ type loaded struct {
 	durations             int64 // duration events of any kind
 	rows                  map[string]int64
 	textBytes             int64
-	sha256                string // of the content
+	digest                string // of the content
 	fine                  bool   // recorded times are finer than a microsecond
 	first, last           int64  // without the base; schema.Null where there is none
 	absolute              bool   // recorded times count from the Unix epoch, without any base
 	zeroLost              bool   // events at time 0 have lost their time
-	byProcess             bool   // GPU work names its process
+	byProcess             bool   // GPU work names its process, and device ordinals count within it
 }
 
-// header is what inputs say about themselves.
+// header is what an input says about itself.
 type header struct {
-	Base                              schema.Opt[int64]
-	Host, TraceID                     schema.Opt[string]
-	Rank, WorldSize                   schema.Opt[int64]
-	Backend, ProcessGroups            schema.Opt[string]
-	VLLMVersion, CUPTIVersion         schema.Opt[string]
-	CUDARuntime, CUDADriver           schema.Opt[string]
-	HIPRuntime, TraceName             schema.Opt[string]
-	Devices                           []device
-	rest                              string // what has no field, as a JSON object
-	baseMissing, baseMissingIsTooLate string
+	Base                      schema.Opt[int64]
+	Host, TraceID             schema.Opt[string]
+	Rank, WorldSize           schema.Opt[int64]
+	Backend, ProcessGroups    schema.Opt[string]
+	VLLMVersion, CUPTIVersion schema.Opt[string]
+	CUDARuntime, CUDADriver   schema.Opt[string]
+	HIPRuntime, TraceName     schema.Opt[string]
+	Devices                   []device
+	Rest                      string // keys without a field, as a JSON object
 }
+
+// deviceKey is a device ordinal and the key of the process that it counts in,
+// schema.Null where it counts for all.
+type deviceKey struct{ process, ordinal int64 }
 
 // device is a GPU that the header lists.
 type device struct {
-	Process   int64 // key of the process whose ordinal it is; schema.Null for all
-	Ordinal   schema.Opt[int64]
-	Name      schema.Opt[string]
-	UUID      schema.Opt[string]
-	Memory    schema.Opt[int64]
-	SMs       schema.Opt[int64]
-	Major     schema.Opt[int64]
-	Minor     schema.Opt[int64]
-	WarpSize  schema.Opt[int64]
-	Rest      string
-	announced bool // listed even where no event ran on it
+	deviceKey
+	Name, UUID             schema.Opt[string]
+	Memory                 schema.Opt[int64] // bytes
+	SMs                    schema.Opt[int64]
+	Major, Minor, WarpSize schema.Opt[int64]
+	Rest                   string // as a JSON object
 }
-
-// reading is how an input is read.
-type reading struct {
-	workers, chunkSize, rowGroup int
-	sink                         func(t *schema.Table, rows int, cols []schema.Vector, done func()) error
-	gate                         chan struct{}
-	progress                     func(int64)
-	size                         int64
-}
-
-// reader imports the inputs of one format.
-type reader struct {
-	source string
-	// read imports an input. Again it may be called with another sink, where
-	// it asks for that with an errAgain.
-	read func(ctx context.Context, path string, o reading, start any) (*loaded, error)
-	// start is what read is first called with.
-	start func(path string) any
-	// digest is loaded.sha256 without importing anything.
-	digest func(ctx context.Context, path string) (string, error)
-	// estimate guesses the memory that an import takes.
-	estimate func(c *importer, size int64) int64
-	load     func()
-}
-
-// errAgain says that an input has to be read again from the start, because of
-// something behind its events.
-type errAgain struct{ start any }
-
-func (e *errAgain) Error() string { return "the trace has to be read again" }
-
-// maxRestarts is how often a trace may ask to be read again.
-const maxRestarts = 20
 
 // sourceOf describes an input file, or a directory that is one input.
 func sourceOf(path string) (lake.Source, error) {
@@ -118,7 +125,7 @@ func sourceOf(path string) (lake.Source, error) {
 		return src, err
 	}
 	src.Bytes = 0
-	return src, eachFile(path, func(p string, info fs.FileInfo) error {
+	return src, eachFile(path, func(_ string, info fs.FileInfo) error {
 		src.Bytes += info.Size()
 		src.MTimeNS = max(src.MTimeNS, info.ModTime().UnixNano())
 		return nil
@@ -139,13 +146,16 @@ func eachFile(path string, f func(path string, info fs.FileInfo) error) error {
 	})
 }
 
-// storedSum is the SHA-256 of an input as stored.
-func storedSum(path string) (string, error) {
-	h := sha256.New()
+// storedSum is the digest of an input as stored.
+func storedSum(path, given string) (string, error) {
+	if st, err := os.Stat(path); given == Stdin || err != nil || !st.IsDir() {
+		return fileSum(path, given)
+	}
+	h := digest.New()
 	err := eachFile(path, func(p string, _ fs.FileInfo) error {
 		sum, err := fileSum(p, p)
 		fmt.Fprintln(h, filepath.Base(p), sum)
 		return err
 	})
-	return fmt.Sprintf("%x", h.Sum(nil)), err
+	return digest.Text(h), err
 }

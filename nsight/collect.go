@@ -2,10 +2,10 @@ package nsight
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"sync"
 
+	"tracelake/internal/digest"
 	"tracelake/schema"
 )
 
@@ -24,7 +24,7 @@ type collector struct {
 
 type block struct {
 	seg segment
-	sum [sha256.Size]byte
+	sum [digest.Size]byte
 }
 
 var buffers = sync.Pool{New: func() any { b := make([]int64, 0, blockRows); return &b }}
@@ -143,7 +143,7 @@ func (c *collector) finish(name string) []stored {
 	c.r.hash(name, uint64(c.n))
 	for j, list := range c.blocks {
 		out[j].rows = c.n
-		h, some := sha256.New(), false
+		h, some := digest.New(), false
 		for _, x := range list {
 			out[j].segs = append(out[j].segs, x.seg)
 			h.Write(x.sum[:])

@@ -1,10 +1,10 @@
 package nsight
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
 
+	"tracelake/internal/digest"
 	"tracelake/schema"
 )
 
@@ -131,8 +131,8 @@ func (s *segment) values(out []int64) {
 }
 
 // sum is the digest of the block's values.
-func (s *segment) sum() [sha256.Size]byte {
-	h := sha256.New()
+func (s *segment) sum() [digest.Size]byte {
+	h := digest.New()
 	var head [25]byte
 	binary.LittleEndian.PutUint64(head[:], uint64(s.rows))
 	binary.LittleEndian.PutUint64(head[8:], uint64(s.min))
@@ -143,7 +143,7 @@ func (s *segment) sum() [sha256.Size]byte {
 		h.Write(head[:8])
 	}
 	h.Write(s.data)
-	return [sha256.Size]byte(h.Sum(nil))
+	return [digest.Size]byte(h.Sum(nil))
 }
 
 // stored is a column in blocks.

@@ -2,12 +2,11 @@ package nsight
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"hash"
 	"runtime"
 	"strings"
 
+	"tracelake/internal/digest"
 	"tracelake/schema"
 )
 
@@ -45,7 +44,7 @@ type Result struct {
 	Kinds    map[string]int64 // rows by category
 	Rows     map[string]int64 // rows by table of the dataset
 	Bytes    int64            // size of the export
-	SHA256   string           // of all that is imported, whatever the format
+	Digest   string           // of all that is imported, whatever the format
 	// First and Last are the earliest start and the latest end without the
 	// base; schema.Null where there is none.
 	First, Last int64
@@ -98,7 +97,7 @@ type reader struct {
 
 func newReader(src tables, o Options) *reader {
 	r := &reader{
-		o: o, src: src, have: src.names(), digest: sha256.New(), names: newNames(),
+		o: o, src: src, have: src.names(), digest: digest.New(), names: newNames(),
 		used: map[string]bool{}, seen: map[int64]bool{},
 	}
 	r.tasks = tasks{limit: make(chan struct{}, o.Workers+1), gate: o.Gate}
@@ -257,7 +256,7 @@ func (r *reader) span(lo, hi int64) {
 func (r *reader) result() *Result {
 	res := &r.res
 	res.Events = r.events
-	res.SHA256 = hex.EncodeToString(r.digest.Sum(nil))
+	res.Digest = digest.Text(r.digest)
 	if r.timed {
 		res.First, res.Last = r.first, r.last
 	}

@@ -52,8 +52,14 @@ func (r *Rows) Has(col string) bool {
 func (r *Rows) Values(col string) []int64 { return r.ValuesAt(r.Table.Col(col)) }
 
 // ValuesAt returns the column at a position.
-func (r *Rows) ValuesAt(col int) []int64 {
-	out := make([]int64, r.n)
+func (r *Rows) ValuesAt(col int) []int64 { return r.ValuesInto(nil, col) }
+
+// ValuesInto is ValuesAt in the memory of out, where that suffices.
+func (r *Rows) ValuesInto(out []int64, col int) []int64 {
+	if cap(out) < r.n {
+		out = make([]int64, r.n)
+	}
+	out = out[:r.n]
 	at := out
 	for _, p := range r.parts {
 		if f := p.cols[col]; f != nil {

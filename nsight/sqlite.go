@@ -3,28 +3,24 @@ package nsight
 import (
 	"context"
 	"errors"
-	"io"
 	"math"
-	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"tracelake/nsight/internal/readonly"
 	"tracelake/schema"
 )
 
 // library reads a database with the SQLite library. It changes nothing beside
 // the database: where reading needs a journal or a log, a copy is read.
 type library struct {
-	conn   *sqlite.Conn
+	db     *readonly.DB
 	size   int64
 	tables []string
-	remove func()
-	path   string
 }
 
 // openLibrary opens a database read-only and takes its read lock, which lasts
@@ -34,27 +30,11 @@ func openLibrary(path string) (l *library, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l = &library{size: st.Size(), remove: func() {}, path: path}
-	defer func() {
-		if err != nil {
-			l.close() //nolint:errcheck // the first error counts
-		}
-	}()
-	from, query, err := l.prepare(path)
-	if err != nil {
-		return nil, err
-	}
-	uri := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: from}).EscapedPath(), RawQuery: query}).String()
-	if l.conn, err = sqlite.OpenConn(uri, sqlite.OpenReadOnly|sqlite.OpenURI); err != nil {
+	l = &library{size: st.Size()}
+	if l.db, err = readonly.Open(path); err != nil {
 		return nil, l.explain("", err)
 	}
-	l.conn.SetBusyTimeout(0)
-	for _, sql := range []string{"PRAGMA query_only=1", "PRAGMA trusted_schema=0", "PRAGMA cell_size_check=1", "BEGIN"} {
-		if err := sqlitex.ExecuteTransient(l.conn, sql, nil); err != nil {
-			return nil, l.explain("", err)
-		}
-	}
-	err = sqlitex.ExecuteTransient(l.conn, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY rowid", &sqlitex.ExecOptions{
+	err = sqlitex.ExecuteTransient(l.db.Conn, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY rowid", &sqlitex.ExecOptions{
 		ResultFunc: func(s *sqlite.Stmt) error {
 			if len(l.tables) == maxTables {
 				return reject("more than %d tables", maxTables)
@@ -64,99 +44,10 @@ func openLibrary(path string) (l *library, err error) {
 		},
 	})
 	if err != nil {
+		_ = l.close()
 		return nil, l.explain("", err)
 	}
 	return l, nil
-}
-
-// prepare finds out how a database can be read without a trace: its write-ahead
-// log and its hot journal, where there is one, are used on a copy.
-func (l *library) prepare(path string) (from, query string, err error) {
-	from, err = filepath.EvalSymlinks(path)
-	if err == nil {
-		from, err = filepath.Abs(from)
-	}
-	if err != nil {
-		return "", "", err
-	}
-	f, err := os.Open(from)
-	if err != nil {
-		return "", "", err
-	}
-	defer f.Close()
-	head := make([]byte, 100)
-	if _, err := io.ReadFull(f, head); err != nil {
-		return "", "", reject("the database is cut within its header")
-	}
-	wal := head[18] == 2 || head[19] == 2
-	suffix := "-journal"
-	if wal {
-		suffix = "-wal"
-	}
-	st, err := os.Stat(from + suffix)
-	if err != nil || st.Size() == 0 {
-		if wal { // there is nothing in the log, and no lock that would hold
-			return from, "mode=ro&immutable=1", nil
-		}
-		return from, "mode=ro", nil
-	}
-	if !wal && writer(f) {
-		return "", "", reject("the database is locked: another program is writing it; wait until it has ended")
-	}
-	return l.copy(from, suffix)
-}
-
-// copy copies a database and its log or journal to a temporary directory.
-func (l *library) copy(from, suffix string) (path, query string, err error) {
-	dir, err := os.MkdirTemp("", "tracelake-sqlite-")
-	if err != nil {
-		return "", "", err
-	}
-	l.remove = func() { _ = os.RemoveAll(dir) }
-	before, err := os.Stat(from)
-	if err != nil {
-		return "", "", err
-	}
-	to := filepath.Join(dir, "copy.sqlite")
-	for _, s := range []string{suffix, ""} {
-		if err := copyFile(to+s, from+s); err != nil {
-			return "", "", err
-		}
-	}
-	after, err := os.Stat(from)
-	if err != nil {
-		return "", "", err
-	}
-	if before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime()) {
-		return "", "", reject("the database changed while it was read: another program is writing it; wait until it has ended")
-	}
-	// Opening it for writing lets SQLite roll back or replay on the copy.
-	conn, err := sqlite.OpenConn(to, sqlite.OpenReadWrite)
-	if err == nil {
-		err = sqlitex.ExecuteTransient(conn, "SELECT count(*) FROM sqlite_schema", nil)
-		if err == nil {
-			err = sqlitex.ExecuteTransient(conn, "PRAGMA wal_checkpoint(TRUNCATE)", nil)
-		}
-		err = errors.Join(err, conn.Close())
-	}
-	if err != nil {
-		return "", "", l.explain("", err)
-	}
-	return to, "mode=ro&immutable=1", nil
-}
-
-func copyFile(to, from string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }
 
 // explain turns an error of the library into a refusal in words. The library's
@@ -166,13 +57,20 @@ func (l *library) explain(table string, err error) error {
 	if errors.As(err, &rejected) || errors.Is(err, context.Canceled) || errors.Is(err, errStop) {
 		return err
 	}
+	var pe *os.PathError
+	switch {
+	case errors.As(err, &pe):
+		return err
+	case errors.Is(err, readonly.ErrLocked), errors.Is(err, readonly.ErrChanged):
+		return reject("%v", err)
+	}
 	in := ""
 	if table != "" {
 		in = " (table " + table + ")"
 	}
 	switch code := sqlite.ErrCode(err).ToPrimary(); code {
 	case sqlite.ResultBusy, sqlite.ResultLocked:
-		return reject("the database is locked: another program is writing it; wait until it has ended")
+		return reject("%v", readonly.ErrLocked)
 	case sqlite.ResultCorrupt:
 		return reject("the database is damaged%s: copy or export it again", in)
 	case sqlite.ResultNotADB:
@@ -190,19 +88,12 @@ func (l *library) names() []string { return l.tables }
 
 func (l *library) bytes() int64 { return l.size }
 
-func (l *library) close() error {
-	var err error
-	if l.conn != nil {
-		err = l.conn.Close()
-	}
-	l.remove()
-	return err
-}
+func (l *library) close() error { return l.db.Close() }
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 func (l *library) columns(table string) (out []string, err error) {
-	err = sqlitex.ExecuteTransient(l.conn, "SELECT name FROM pragma_table_xinfo(?)", &sqlitex.ExecOptions{
+	err = sqlitex.ExecuteTransient(l.db.Conn, "SELECT name FROM pragma_table_xinfo(?)", &sqlitex.ExecOptions{
 		Args:       []any{table},
 		ResultFunc: func(s *sqlite.Stmt) error { out = append(out, s.ColumnText(0)); return nil },
 	})
@@ -238,9 +129,9 @@ func (l *library) scan(ctx context.Context, table string, wants []want, _ *idSet
 	if n == 0 {
 		sql += "NULL"
 	}
-	stmt, _, err := l.conn.PrepareTransient(sql + " FROM " + quoted(table) + " NOT INDEXED")
+	stmt, _, err := l.db.Conn.PrepareTransient(sql + " FROM " + quoted(table) + " NOT INDEXED")
 	if err != nil { // a view has no index to leave out
-		stmt, _, err = l.conn.PrepareTransient(sql + " FROM " + quoted(table))
+		stmt, _, err = l.db.Conn.PrepareTransient(sql + " FROM " + quoted(table))
 	}
 	if err != nil {
 		return l.explain(table, err)

@@ -85,19 +85,11 @@ var (
 			opt("outcome_reason", String, "", "first cause where the outcome is not ok"),
 			opt("duplicate_of", String, "", "trace_id of the trace with the same content that holds the rows; this one then has none"),
 			req("run", String, "", "run that the trace was filed under"),
-<<<<<<< HEAD
-			req("source", String, "", "kind of input: kineto or nsys; tables for the tables that a tracer wrote"),
+			req("source", String, "", "kind of input: kineto, nsys (Nsight Systems); tables for the tables that a tracer wrote"),
 			req("path", String, "", "path as given; the directory of the job for tables"),
 			opt("source_bytes", Int64, "bytes", "size of the file as stored"),
-			opt("json_bytes", Int64, "bytes", "size of the text after decompression"),
-			req("content_digest", String, "", "BLAKE3-256 of the content: of a trace the text after decompression"),
-=======
-			req("source", String, "", "kind of input: kineto or nsys (Nsight Systems)"),
-			req("path", String, "", "path as given"),
-			opt("source_bytes", Int64, "bytes", "size of the file as stored"),
 			opt("json_bytes", Int64, "bytes", "size of the text after decompression; of an Nsight Systems export its size"),
-			req("content_sha256", String, "", "SHA-256 of the text after decompression; for Nsight Systems of all that is imported, the same for every export format"),
->>>>>>> bd2cee0 (nsight: model of an export, SQLite through the library (not wired yet))
+			req("content_digest", String, "", "BLAKE3-256 of the content: of a trace the text after decompression, of an Nsight Systems export all that is imported, which is the same for every export format"),
 			opt("host", String, "", "host_name of the header"),
 			opt("rank", Int64, "", "rank; null where nothing says it"),
 			opt("rank_source", String, "", "where rank comes from: content, file_name, option"),

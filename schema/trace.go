@@ -222,6 +222,9 @@ type Trace struct {
 	// in the columns.
 	Odd map[string]OddHeader
 	Big map[int64]string
+	// NullName is the entry of GPU.Names that stands for a name that is null
+	// in a report; compatibility mode only.
+	NullName Opt[uint32]
 }
 
 // ProcessID returns the process ID of a process key, Null for Null.

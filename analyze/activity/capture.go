@@ -50,7 +50,7 @@ func Capture(t *schema.Trace, path string, o Options) (*Result, error) {
 	}
 	r := &Result{Links: link.Resolve(t, how), trace: t, opt: o, key: traceKey(t, path, o.AttachmentID)}
 	r.Groups = Group(t, r.Links, detail)
-	r.uuids = uuids{o.DeviceUUIDs, o.DeviceUUIDsByPID, processes(&t.Launches, r.Links)}
+	r.uuids = uuids{o.DeviceUUIDs, o.DeviceUUIDsByPID, processes(t, r.Links)}
 	for i := range r.Groups.Len() {
 		if err := r.validate(i); err != nil {
 			return nil, err
@@ -78,7 +78,8 @@ func traceKey(t *schema.Trace, path, attachment string) string {
 
 // processes returns the distinct processes of the launch calls that can have
 // links, sorted.
-func processes(l *schema.Launches, links *link.Links) []int64 {
+func processes(t *schema.Trace, links *link.Links) []int64 {
+	l := &t.Launches
 	seen := map[int64]bool{}
 	out := []int64{}
 	for i, pid := range l.PID {
@@ -86,10 +87,10 @@ func processes(l *schema.Launches, links *link.Links) []int64 {
 			continue
 		}
 		seen[pid] = true
-		out = append(out, pid)
+		out = append(out, t.ProcessID(pid))
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }
 
 func capabilities(t *schema.Trace) Capabilities {

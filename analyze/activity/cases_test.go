@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"tracelake/kineto/compat"
+	nsight "tracelake/nsight/compat"
+	"tracelake/schema"
 )
 
 const casesDir = "../../testdata/stormlog"
@@ -39,12 +41,9 @@ func TestCases(t *testing.T) {
 	for _, answer := range answers {
 		stem, detail, _ := strings.Cut(strings.TrimSuffix(filepath.Base(answer), ".jsonl"), ".")
 		t.Run(stem+"/"+detail, func(t *testing.T) {
-			path := filepath.Join(casesDir, stem+".json")
-			if _, err := os.Stat(path); err != nil {
-				path += ".gz"
-			}
+			path := caseInput(t, stem)
 			want := readAnswer(t, answer)
-			trace, err := compat.Load(path)
+			trace, err := load(path)
 			var got []row
 			if err == nil {
 				got, err = rows(t, trace, path, detail)
@@ -61,6 +60,27 @@ func TestCases(t *testing.T) {
 			compareRows(t, got, want)
 		})
 	}
+}
+
+// caseInput returns the file that a case is about.
+func caseInput(t *testing.T, stem string) string {
+	t.Helper()
+	for _, suffix := range []string{".json", ".json.gz", ".sqlite"} {
+		path := filepath.Join(casesDir, stem+suffix)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	t.Fatalf("no input for %s", stem)
+	return ""
+}
+
+// load reads a trace as the reference does, which goes by the suffix.
+func load(path string) (*schema.Trace, error) {
+	if filepath.Ext(path) == ".sqlite" {
+		return nsight.Load(path)
+	}
+	return compat.Load(path)
 }
 
 func readAnswer(t *testing.T, path string) (out []row) {

@@ -66,7 +66,11 @@ func (r *Result) appendMetadata(dst []byte, rec *Record) []byte {
 	dst = append(dst, `,"summed_duration_ns":`...)
 	dst = strconv.AppendInt(dst, rec.SummedNS, 10)
 	dst = append(dst, `,"first_name":`...)
-	dst = appendText(dst, rec.FirstName)
+	if rec.Nameless {
+		dst = append(dst, "null"...)
+	} else {
+		dst = appendText(dst, rec.FirstName)
+	}
 	dst = append(dst, `,"device_index":`...)
 	dst = r.appendOptNumber(dst, rec.Device)
 	if rec.LaunchAPI.OK {

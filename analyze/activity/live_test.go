@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"tracelake/analyze/activity"
-	"tracelake/kineto/compat"
 )
 
 // request is a line that testdata/reference.py reads.
@@ -59,7 +58,7 @@ func python(t testing.TB) string {
 	return ""
 }
 
-// traces returns every Kineto trace of the shared collection that may be there,
+// traces returns every trace of the shared collection that may be there,
 // and the cases of this repository.
 func traces(t testing.TB) (out []string) {
 	t.Helper()
@@ -68,7 +67,7 @@ func traces(t testing.TB) (out []string) {
 		shared = filepath.Join(root(t), "../shared")
 	}
 	dirs := []string{casesDir}
-	for _, d := range []string{"kineto", "own", "pathological"} {
+	for _, d := range []string{"kineto", "own", "pathological", "nsys"} {
 		dirs = append(dirs, filepath.Join(shared, "traces", d))
 	}
 	for _, dir := range dirs {
@@ -77,7 +76,7 @@ func traces(t testing.TB) (out []string) {
 			continue
 		}
 		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-			if err == nil && !d.IsDir() && (strings.HasSuffix(path, ".json") || strings.HasSuffix(path, ".gz")) {
+			if err == nil && !d.IsDir() && isTrace(path) {
 				out = append(out, path)
 			}
 			return err
@@ -87,6 +86,17 @@ func traces(t testing.TB) (out []string) {
 		}
 	}
 	return out
+}
+
+// isTrace leaves out what stands beside the traces.
+func isTrace(path string) bool {
+	switch filepath.Ext(path) {
+	case ".json":
+		return !strings.HasSuffix(path, ".truth.json") && filepath.Base(path) != "INVENTORY.json"
+	case ".gz", ".sqlite":
+		return true
+	}
+	return false
 }
 
 // reference runs the package in one process and answers requests in turn.
@@ -168,7 +178,7 @@ func TestLive(t *testing.T) {
 	records := 0
 	for _, path := range traces(t) {
 		t.Run(filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)), func(t *testing.T) {
-			trace, err := compat.Load(path)
+			trace, err := load(path)
 			for _, q := range requests(path) {
 				want, refused := ref.ask(t, q)
 				if msg, bad := refused[""]; bad {

@@ -76,7 +76,7 @@ func checkUUIDs(t *schema.Trace, option map[int64]string) error {
 		want, ok := option[e.Device[i]]
 		if ok && own != "" && e.Device[i] != schema.Null && want != own {
 			return &UsageError{fmt.Sprintf("--device-uuid %d=%s: the trace names process %s's device %d %s",
-				e.Device[i], want, number(t, pidOf(e, int32(i)), "None"), e.Device[i], own)}
+				e.Device[i], want, number(t, t.ProcessID(pidOf(e, int32(i))), "None"), e.Device[i], own)}
 		}
 	}
 	return nil

@@ -21,6 +21,7 @@ type Record struct {
 	EventCount  int64
 	Excluded    int64 // events whose times count nowhere
 	FirstName   string
+	Nameless    bool // the first event has no name, not even an empty one
 	Device      schema.Opt[int64]
 	DeviceUUID  string // "" where unknown
 	Stream      schema.Opt[int64]
@@ -61,16 +62,17 @@ func (r *Result) Record(i int) Record {
 		Number: int64(i) + 1, Kind: e.Kind[first], EventCount: int64(len(g.Members(i))),
 		FirstName: e.Names[e.Name[first]], Device: schema.OptInt(e.Device[first]),
 		Stream: g.Stream(i), Graph: g.Graph(i), Correlation: schema.OptInt(e.Correlation[first]),
-		PID: schema.OptInt(pidOf(e, first)), Reason: r.Links.Reason[first],
+		PID: schema.OptInt(t.ProcessID(pidOf(e, first))), Reason: r.Links.Reason[first],
 		StartNS: schema.OptInt(g.Start[i]), EndNS: schema.OptInt(g.End[i]),
 		BusyNS: g.Busy[i], SummedNS: g.Summed[i], Intervals: g.Intervals(i),
 	}
+	rec.Nameless = t.NullName.OK && e.Name[first] == t.NullName.V
 	if g.Excluded != nil {
 		rec.Excluded = int64(g.Excluded[i])
 	}
 	if p := g.LaunchOf(i); p >= 0 {
 		l := &t.Launches
-		rec.PID = schema.OptInt(l.PID[p])
+		rec.PID = schema.OptInt(t.ProcessID(l.PID[p]))
 		rec.LaunchAPI = schema.Some(l.Names[l.Name[p]])
 	}
 	if ref, ok := r.Links.Ref(int(first)); ok {

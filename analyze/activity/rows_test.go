@@ -95,6 +95,12 @@ func traceRows(trace *schema.Trace) []row {
 			"iteration_ref": refRow(&s.Ref),
 		})
 	}
+	for _, n := range trace.Notes {
+		out = append(out, row{"rec": "note", "text": n})
+	}
+	for name, n := range trace.NotImported { // at most one
+		out = append(out, row{"rec": "not_imported", "name": name, "count": num(trace, n)})
+	}
 	return out
 }
 
@@ -263,9 +269,13 @@ func eventRow(t *schema.Trace, links *link.Links, i int) row {
 			"pid": num(t, l.Launch.PID), "tid": num(t, l.Launch.TID), "ts_us": floatUS(l.Launch.TSUS), "name": text(l.Launch.Name),
 		}
 	}
+	var name any = text(e.Name)
+	if t.NullName.OK && t.GPU.Name[i] == t.NullName.V {
+		name = nil
+	}
 	return row{
 		"rec": "gpu_event", "index": num(t, int64(i)), "start_ns": num(t, e.StartNS), "end_ns": num(t, e.EndNS),
-		"kind": e.Kind.String(), "name": text(e.Name), "device": opt(t, e.Device), "stream": opt(t, e.Stream),
+		"kind": e.Kind.String(), "name": name, "device": opt(t, e.Device), "stream": opt(t, e.Stream),
 		"correlation": opt(t, e.Correlation), "graph_id": opt(t, e.GraphID), "graph_node_id": opt(t, e.GraphNodeID),
 		"pid": opt(t, e.PID), "device_uuid": optText(e.DeviceUUID), "device_name": optText(e.DeviceName),
 		"link": row{"iteration_ref": refRow(l.IterationRef), "reason": reason, "launch": launch},

@@ -103,7 +103,7 @@ func (r *Result) deviceKey(d *DeviceTotal) string {
 		key = number(r.trace, d.Device.V, "")
 	}
 	if d.PID.OK {
-		key = number(r.trace, d.PID.V, "") + "/" + key
+		key = number(r.trace, r.trace.ProcessID(d.PID.V), "") + "/" + key
 	}
 	return key
 }
@@ -122,7 +122,7 @@ func (r *Result) device(d *DeviceTotal) DeviceSummary {
 	}
 	uuid, source := textAt(e.UUID, e.Names, d.FirstEvent), fromTrace
 	if uuid == "" {
-		uuid, source = r.uuids.find(pidOf(e, d.FirstEvent), e.Device[d.FirstEvent])
+		uuid, source = r.uuids.find(t.ProcessID(pidOf(e, d.FirstEvent)), e.Device[d.FirstEvent])
 	}
 	if source != "" {
 		out.UUID, out.UUIDSource = ptr(Text(uuid)), &source

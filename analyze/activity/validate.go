@@ -12,6 +12,7 @@ func (r *Result) validate(i int) error {
 	if p := g.LaunchOf(i); p >= 0 {
 		pid = t.Launches.PID[p]
 	}
+	pid = t.ProcessID(pid)
 	uuid, uuidGiven := "", false
 	if e.UUID == nil || e.UUID[first] == 0 {
 		var source string

@@ -18,6 +18,7 @@ from stormlog.infer.trace_kineto import (
     link_gpu_event,
     load_kineto_trace,
 )
+from stormlog.infer.trace_nsys import load_nsys_sqlite
 
 
 def ref(value):
@@ -48,6 +49,10 @@ def trace_rows(trace):
         for span in trace.spans[pid, tid]:
             yield {"rec": "span", "pid": pid, "tid": tid, "start_us": span.start_us,
                    "end_us": span.end_us, "iteration_ref": ref(span.iteration_ref)}
+    for text in trace.notes:
+        yield {"rec": "note", "text": text}
+    for name, count in trace.not_imported.items():
+        yield {"rec": "not_imported", "name": name, "count": count}
 
 
 def capture_rows(trace, request, detail):
@@ -93,7 +98,8 @@ def main():
         loaded = []
 
         def load(request=request, loaded=loaded):
-            loaded.append(load_kineto_trace(request["path"]))
+            read = load_nsys_sqlite if request["path"].endswith(".sqlite") else load_kineto_trace
+            loaded.append(read(request["path"]))
             return trace_rows(loaded[0])
 
         emit(guarded(load))

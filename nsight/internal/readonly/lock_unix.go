@@ -1,6 +1,6 @@
 //go:build unix
 
-package nsight
+package readonly
 
 import (
 	"os"
