@@ -42,12 +42,12 @@ func refusal(err error) error {
 	var own *Error
 	var te *typeError
 	switch {
+	case err == errDecode: //nolint:errorlint // our own value
+		return &Error{"not an Nsight Systems SQLite export: " + errDecode.Error()}
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &te):
 		return &Error{"malformed Nsight Systems SQLite export: " + te.msg}
-	case errors.Is(err, errDecode):
-		return &Error{"not an Nsight Systems SQLite export: " + err.Error()}
 	case errors.Is(err, readonly.ErrLocked):
 		return &Error{"not an Nsight Systems SQLite export: database is locked"}
 	}

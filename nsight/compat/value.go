@@ -16,7 +16,7 @@ import (
 type value any
 
 // errDecode is how the reference takes a text that is not UTF-8.
-var errDecode = errors.New("Could not decode to UTF-8 column") //nolint:staticcheck // its wording
+var errDecode error = &Error{"Could not decode to UTF-8 column"}
 
 func column(s *sqlite.Stmt, i int) (value, error) {
 	switch s.ColumnType(i) {
