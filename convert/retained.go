@@ -162,44 +162,76 @@ func (g *gatherer) vector(order []int32) schema.Vector {
 		v.Rows = []int32{}
 		return v
 	}
-	var used []int64
-	if g.text && g.ids == nil {
+	v.Rows, v.Vals = pick(g.src.vals, order, v.Rows, v.Vals)
+	g.vals = v.Vals
+	if v.Rows != nil {
+		g.at = v.Rows
+	}
+	if g.text {
+		v.Dict = g.number(v.Vals)
+	}
+	return v
+}
+
+// pick appends the values of the given rows and, unless all have one, the
+// positions in order of those that do.
+func pick(from []int64, order, rows []int32, vals []int64) ([]int32, []int64) {
+	vals = slices.Grow(vals, len(order))[:len(order)]
+	n := 0
+	for ; n < len(order); n++ { // most columns have a value in every row, or few
+		x := from[order[n]]
+		if x == schema.Null {
+			break
+		}
+		vals[n] = x
+	}
+	if n == len(order) {
+		return nil, vals
+	}
+	vals = vals[:n]
+	for r := range n {
+		rows = append(rows, int32(r))
+	}
+	for r := n + 1; r < len(order); r++ {
+		if x := from[order[r]]; x != schema.Null {
+			rows, vals = append(rows, int32(r)), append(vals, x)
+		}
+	}
+	if rows == nil {
+		rows = []int32{}
+	}
+	return rows, vals
+}
+
+// number replaces numbers of strings by positions in the dictionary that it
+// returns, which holds them in order of first use.
+func (g *gatherer) number(vals []int64) (dict []string) {
+	if g.ids == nil {
 		n := len(g.src.dict)
 		if g.src.names {
 			n = g.rows.NumNames()
 		}
 		g.ids = make([]int32, n)
 	}
-	for r, i := range order {
-		x := g.src.vals[i]
-		if x == schema.Null {
-			continue
-		}
-		if g.text {
-			if g.ids[x] == 0 {
-				s := ""
-				if g.src.names {
-					s = g.rows.Name(x)
-				} else {
-					s = g.src.dict[x]
-				}
-				v.Dict = append(v.Dict, s)
-				g.ids[x] = int32(len(v.Dict))
-				used = append(used, x)
+	var used []int64
+	for k, x := range vals {
+		if g.ids[x] == 0 {
+			s := ""
+			if g.src.names {
+				s = g.rows.Name(x)
+			} else {
+				s = g.src.dict[x]
 			}
-			x = int64(g.ids[x] - 1)
+			dict = append(dict, s)
+			g.ids[x] = int32(len(dict))
+			used = append(used, x)
 		}
-		v.Rows = append(v.Rows, int32(r))
-		v.Vals = append(v.Vals, x)
+		vals[k] = int64(g.ids[x] - 1)
 	}
 	for _, x := range used {
 		g.ids[x] = 0
 	}
-	g.at, g.vals = v.Rows, v.Vals
-	if len(v.Rows) == len(order) {
-		v.Rows = nil
-	}
-	return v
+	return dict
 }
 
 // codes turns a column of small codes into a source; code 0 is null where

@@ -7,16 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
 )
 
 func main() {
-	// Almost all memory is columns without pointers, so that collecting garbage
-	// often costs little and keeps the peak low.
-	debug.SetGCPercent(20)
+	tuneCollector()
 	os.Exit(run(os.Args[1:]))
 }
 
