@@ -10,9 +10,12 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"tracelake/collect/isolate"
 )
 
 func main() {
+	isolate.MaybeGuard()
 	tuneCollector()
 	os.Exit(run(os.Args[1:]))
 }

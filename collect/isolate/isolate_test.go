@@ -21,6 +21,7 @@ const supervisorEnv = "ISOLATE_TEST_SUPERVISE"
 
 func TestMain(m *testing.M) {
 	MaybeGuard()
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // guards end at once
 	if mark := os.Getenv(supervisorEnv); mark != "" {
 		out := Run(context.Background(), faulty("escape_and_hang", mark, filepath.Join(os.TempDir(), mark+".log")))
 		fmt.Println(out.Class)

@@ -1,0 +1,3 @@
+package collect
+
+const isolation = "guard process: the whole tree of a job is ended and its memory is bounded"

@@ -1,0 +1,8 @@
+package collect
+
+import "golang.org/x/sys/unix"
+
+// exchange swaps two directories at once, where the file system can.
+func exchange(a, b string) error {
+	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+}
