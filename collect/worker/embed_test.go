@@ -13,7 +13,7 @@ func TestUnpack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, Module, "__main__.py")
+	file := filepath.Join(dir, Module, "README.md")
 	before, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
