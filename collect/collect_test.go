@@ -24,6 +24,9 @@ import (
 // runEnv makes the test binary run a batch, to be killed itself.
 const runEnv = "COLLECT_TEST_RUN"
 
+// fetchEnv makes it fetch and trace one model of the hub.
+const fetchEnv = "COLLECT_TEST_FETCH"
+
 func TestMain(m *testing.M) {
 	isolate.MaybeGuard()
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // guards end at once
@@ -34,6 +37,18 @@ func TestMain(m *testing.M) {
 		o.StallTimeout = 0
 		_, err := Run(context.Background(), o)
 		fmt.Println(err)
+		os.Exit(0)
+	}
+	if dir := os.Getenv(fetchEnv); dir != "" {
+		o := standin(nil, dir)
+		o.environ = os.Environ()
+		o.Models, o.Tracers = []Model{{ID: "org/a"}}, []string{"good"}
+		o.HFEndpoint, o.Python, o.OutputDir = os.Getenv("FETCH_HUB"), os.Getenv("FETCH_PYTHON"), filepath.Join(dir, os.Getenv("FETCH_OUT"))
+		sum, err := Run(context.Background(), o)
+		if err != nil || sum.Failed > 0 {
+			fmt.Println(sum, err)
+			os.Exit(1)
+		}
 		os.Exit(0)
 	}
 	os.Exit(m.Run())

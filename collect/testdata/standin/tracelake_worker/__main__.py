@@ -172,6 +172,9 @@ def main():
         emit("result", ok=True, **probe())
     elif command == "run":
         run(json.load(open(sys.argv[sys.argv.index("--job") + 1])))
+    elif command == "download" and "REAL_WORKER" in os.environ:
+        os.environ["PYTHONPATH"] = os.environ["REAL_WORKER"]
+        os.execv(sys.executable, [sys.executable, "-m", "tracelake_worker", *sys.argv[1:]])
     else:
         sys.exit(f"no command {command}")
 
