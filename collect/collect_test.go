@@ -179,7 +179,7 @@ func TestBatchOfFaults(t *testing.T) {
 				t.Errorf("%s %s: %s (%s), want %s", m, tracer, r.Outcome, r.Message, want)
 			}
 			s := status(t, r.Dir)
-			if s.Outcome != want || s.Success != (want == "ok") || s.Attempt != 1 || s.Schema != 2 || s.Tracer != tracer || s.Model != m || s.Device != "cpu" {
+			if s.Outcome != want || s.Success != (want == "ok") || s.Attempt != 1 || s.Schema != 2 || s.Tracer != tracer || s.ModelID != m || s.Device != "cpu" {
 				t.Errorf("%s: status %+v", tracer, s)
 			}
 			log, err := os.ReadFile(filepath.Join(r.Dir, LogFile))

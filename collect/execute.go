@@ -166,7 +166,7 @@ func (r *runner) newStatus(j *Job) *Status {
 	host, _ := os.Hostname()
 	return &Status{
 		Tracer: j.Tracer.Name, Framework: j.Framework, Model: j.Model.ID, Device: j.Device, Mode: j.Mode,
-		Timestamp: time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"), Schema: StatusVersion,
+		Timestamp: time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"), Schema: StatusVersion, ModelID: j.Model.ID,
 		TracerVersion: j.Tracer.Version, Revision: j.Revision, ModelPath: j.ModelPath,
 		Key: keyHash(j.key), KeyParts: j.key, Attempt: 1, Writer: r.o.Writer, Host: host,
 	}
@@ -186,6 +186,9 @@ func (s *Status) fill(out *isolate.Outcome) {
 	r := out.Result
 	if r == nil {
 		return
+	}
+	if r.Architecture != "" {
+		s.Model = r.Architecture
 	}
 	s.PeakDevice, s.Details, s.Architecture, s.Error = r.PeakDeviceBytes, r.Details, r.Architecture, r.Error
 	for _, t := range r.Tables {

@@ -54,6 +54,8 @@ type Options struct {
 	Config *Config
 	Writer string // names the program in status files
 
+	// Planned is told how many jobs there are before the first one runs.
+	Planned func(jobs int)
 	// Report is called as each job ends, from one goroutine at a time.
 	Report func(Report)
 	// Notice is called with something worth a line that belongs to no job.

@@ -201,6 +201,9 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		return Summary{}, err
 	}
 	defer r.py.Close()
+	if o.Planned != nil {
+		o.Planned(r.sum.Planned)
+	}
 
 	// Models are prepared a few ahead of the jobs, never all at once.
 	models := make(chan Model)

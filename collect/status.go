@@ -32,13 +32,14 @@ const StatusVersion = 2
 type Status struct {
 	Tracer    string `json:"tracer"`
 	Framework string `json:"framework"`
-	Model     string `json:"model"`
+	Model     string `json:"model"` // its Python class, the name where that is not known
 	Device    string `json:"device"`
 	Mode      string `json:"mode"`
 	Timestamp string `json:"timestamp"`
 	Success   bool   `json:"success"`
 
 	Schema        int    `json:"schema"`
+	ModelID       string `json:"model_id"`
 	TracerVersion string `json:"tracer_version,omitempty"`
 	Revision      string `json:"revision,omitempty"`
 	ModelPath     string `json:"model_path,omitempty"`

@@ -126,6 +126,7 @@ func runCollect(c *cobra.Command, o *collectOptions) error {
 func collectAll(c *cobra.Command, o *collectOptions, opts collect.Options) (collect.Summary, error) {
 	bar := newJobProgress(opts, o.json || o.quiet)
 	enc := json.NewEncoder(c.OutOrStdout())
+	opts.Planned = bar.planned
 	opts.Notice = func(text string) { bar.print("notice    " + text) }
 	opts.Report = func(r collect.Report) {
 		bar.done()

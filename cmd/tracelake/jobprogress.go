@@ -11,7 +11,7 @@ import (
 	"tracelake/collect"
 )
 
-// jobProgress counts models whose jobs ended, on a terminal only.
+// jobProgress counts jobs that ended, on a terminal only.
 type jobProgress struct {
 	mu  sync.Mutex
 	bar *progressbar.ProgressBar
@@ -22,11 +22,17 @@ func newJobProgress(o collect.Options, off bool) *jobProgress {
 	if off || !term.IsTerminal(int(os.Stderr.Fd())) {
 		return p
 	}
-	p.bar = progressbar.NewOptions(-1,
+	p.bar = progressbar.NewOptions(-1, // until the number of jobs is known
 		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(100e6),
 		progressbar.OptionShowCount(), progressbar.OptionSetItsString("jobs"), progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetDescription(fmt.Sprintf("%d models", len(o.Models))))
 	return p
+}
+
+func (p *jobProgress) planned(jobs int) {
+	if p.bar != nil {
+		p.bar.ChangeMax(jobs)
+	}
 }
 
 func (p *jobProgress) done() {
