@@ -50,7 +50,8 @@ func IsJob(dir string) bool {
 // status is what the status file says, in the layout of this program or of the
 // older one whose files have no model ID and no list of artefacts.
 type status struct {
-	Model         json.RawMessage `json:"model"` // of the older layout: the Python class
+	Schema        int             `json:"schema"`
+	Model         string          `json:"model"` // of version 1: the Python class
 	ModelID       string          `json:"model_id"`
 	ModelPath     string          `json:"model_path"`
 	Revision      string          `json:"revision"`
@@ -59,6 +60,7 @@ type status struct {
 	Tracer        string          `json:"tracer"`
 	TracerVersion string          `json:"tracer_version"`
 	Artifacts     []artifact      `json:"artifacts"`
+	Unlisted      int             `json:"artifacts_not_listed"`
 	Tables        []promise       `json:"tables"`
 }
 
@@ -109,7 +111,7 @@ func ReadJob(dir string) (*Job, error) {
 	if err := j.findTables(promised); err != nil {
 		return nil, err
 	}
-	return j, j.findTraces(s.Artifacts)
+	return j, j.findTraces(s.Artifacts, s.Unlisted > 0)
 }
 
 func readBounded(path string, limit int64) ([]byte, error) {
@@ -129,6 +131,9 @@ func readBounded(path string, limit int64) ([]byte, error) {
 // file is of the older layout: <org>/<name>/<mode>/<tracer>.
 func (s *status) keys(dir string) Keys {
 	k := Keys{s.ModelID, s.Revision, s.Framework, s.Mode, s.Tracer, s.TracerVersion}
+	if k.Model == "" && s.Schema >= 2 {
+		k.Model = s.Model
+	}
 	if k.Model != "" {
 		return k
 	}
@@ -193,15 +198,15 @@ func (j *Job) findTables(promised map[string]int64) error {
 }
 
 // findTraces lists the profiler traces: what the status file calls a trace, or
-// what is named like one.
-func (j *Job) findTraces(artifacts []artifact) error {
+// what is named like one where it lists none, or not all of its files.
+func (j *Job) findTraces(artifacts []artifact, unlisted bool) error {
 	found := map[string]bool{}
 	for _, a := range artifacts {
 		if a.Kind == "trace" && filepath.IsLocal(filepath.FromSlash(a.Path)) {
 			found[filepath.Join(j.Dir, filepath.FromSlash(a.Path))] = true
 		}
 	}
-	if len(found) == 0 {
+	if len(found) == 0 || unlisted {
 		err := filepath.WalkDir(j.Dir, func(p string, e fs.DirEntry, err error) error {
 			switch {
 			case err != nil:

@@ -17,25 +17,43 @@ import (
 // one goroutine at a time. The error is about the dataset or the options; what
 // is wrong with inputs is in the reports.
 func Run(ctx context.Context, found Found, o Options, report func(Report)) (Summary, error) {
-	started := time.Now()
-	sum := Summary{Ignored: found.Ignored, EmptyJobs: found.EmptyJobs}
+	i, err := Open(o)
+	if err != nil {
+		return Summary{}, err
+	}
+	return i.Import(ctx, found, report)
+}
+
+// Importer imports into one dataset again and again without reading all of its
+// commits each time. One import must end before the next begins.
+type Importer struct{ c *importer }
+
+// Open makes or opens the dataset at o.Output for writing.
+func Open(o Options) (*Importer, error) {
 	if err := o.fill(); err != nil {
-		return sum, err
+		return nil, err
 	}
 	l, err := lake.Create(o.Output, o.Writer)
 	if err != nil {
-		return sum, err
+		return nil, err
 	}
 	if err := checkFormat(l, o.Format); err != nil {
-		return sum, err
+		return nil, err
 	}
 	if _, err := l.Sweep(staleAfter); err != nil {
-		return sum, err
+		return nil, err
 	}
-	c := &importer{
+	return &Importer{&importer{
 		o: o, lake: l, gate: make(chan struct{}, o.Workers),
 		enc: newEncoders(columnar.Options{Compression: o.Compression}),
-	}
+	}}, nil
+}
+
+// Import imports inputs as Run does.
+func (i *Importer) Import(ctx context.Context, found Found, report func(Report)) (Summary, error) {
+	started := time.Now()
+	c, o := i.c, &i.c.o
+	sum := Summary{Ignored: found.Ignored, EmptyJobs: found.EmptyJobs}
 	inputs := append([]Input(nil), found.Inputs...)
 	sort.SliceStable(inputs, func(i, j int) bool { return inputs[i].Bytes > inputs[j].Bytes })
 
@@ -91,6 +109,7 @@ feed:
 	if ctx.Err() != nil {
 		return sum, ctx.Err()
 	}
+	var err error
 	if sum.Superseded, err = c.supersede(jobs); err != nil {
 		return sum, err
 	}

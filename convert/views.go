@@ -21,29 +21,25 @@ func (c *importer) writeViews() error {
 	if err != nil {
 		return err
 	}
-	var absent []string
-	for _, t := range schema.Tables {
-		files, err := c.lake.Files(t.Name)
-		if err != nil {
-			return err
-		}
-		if len(files) == 0 {
-			absent = append(absent, t.Name)
-		}
-	}
-	sql := schema.ViewsSQL(root, absent...)
 	commits, err := c.lake.Commits()
 	if err != nil {
 		return err
 	}
-	user := map[string]bool{}
+	present := map[string]bool{}
 	for _, x := range commits {
 		for _, f := range x.Files {
-			user[f.Table] = schema.IsUserTable(f.Table)
+			present[f.Table] = true
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(user)) {
-		if user[name] {
+	var absent []string
+	for _, t := range schema.Tables {
+		if !present[t.Name] {
+			absent = append(absent, t.Name)
+		}
+	}
+	sql := schema.ViewsSQL(root, absent...)
+	for _, name := range slices.Sorted(maps.Keys(present)) {
+		if schema.IsUserTable(name) {
 			sql += schema.UserViewSQL(root, name)
 		}
 	}

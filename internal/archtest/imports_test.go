@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"tracelake/collected":          {"tracelake/schema"},
 	"tracelake/collect":            {"tracelake/collect"},
 	"tracelake/collect/server":     {},
+	"tracelake/collect/iterations": {},
 	"tracelake/collect/isolate":    {},
 	"tracelake/collect/modelcache": {},
 	"tracelake/collect/worker":     {},
