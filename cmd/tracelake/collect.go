@@ -20,22 +20,35 @@ import (
 
 func newCollectCommand() *cobra.Command {
 	o := &collectOptions{}
+	var onServer *serverOptions
 	c := &cobra.Command{
 		Use:   "collect --framework huggingface|vllm --model MODEL --output-dir DIR",
 		Short: "Run tracers over models, each in its own process",
 		Long: `Fetch models and run tracers on them, one process per model and tracer. What is
 there already is skipped, so that an interrupted command resumes when it is
 repeated; a job that crashes, hangs or takes too much memory costs no other job.
+With --convert LAKE what a job leaves is imported as it ends. With --server URL a
+running vLLM server is profiled instead.
 
 Prints one line per job to standard error, or JSON lines to standard output with
 --json. Exits with 3 where a job failed. docs/collect.md describes the output.`,
 		Example: `  tracelake collect --framework huggingface --model Qwen/Qwen3-0.6B --output-dir out
   tracelake collect --framework vllm --model-list models.txt --output-dir out --jobs 4
+  tracelake collect --server http://127.0.0.1:8000 --trace-dir /traces --duration 5 --convert lake
   tracelake collect plan --framework huggingface --model-list models.txt --output-dir out`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runCollect(c, o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if asked, err := onServer.asked(); err != nil || asked {
+				if err == nil {
+					err = runCollectServer(c, onServer)
+				}
+				return err
+			}
+			return runCollect(c, o, onServer)
+		},
 	}
 	o.flags(c.Flags())
+	onServer = addServerFlags(c.Flags())
 	c.AddCommand(newCollectPlanCommand(), newCollectDoctorCommand())
 	return c
 }
@@ -105,48 +118,66 @@ func collectError(err error) error {
 	return err
 }
 
-func runCollect(c *cobra.Command, o *collectOptions) error {
+func runCollect(c *cobra.Command, o *collectOptions, to *serverOptions) error {
 	if o.listTracers || o.describeTracer != "" {
 		return collectError(showTracers(c.Context(), c.OutOrStdout(), o))
+	}
+	var lake *lakeImport
+	if to.lake != "" {
+		o.finished = func(j collect.Job, _ *collect.Status) error { return lake.finished(c.Context(), j.Dir) }
 	}
 	opts, err := o.options(c.Flags())
 	if err != nil {
 		return collectError(err)
 	}
-	sum, err := collectAll(c, o, opts)
+	if to.lake != "" {
+		if lake, err = newLakeImport(to.lake, to.run, c.ErrOrStderr()); err != nil {
+			return err
+		}
+	}
+	sum, reports, err := collectAll(c, o, opts)
 	if err != nil {
 		return collectError(err)
 	}
-	if sum.Failed > 0 {
+	if lake != nil {
+		if err := lake.rest(c.Context(), reports); err != nil {
+			return err
+		}
+		if !o.quiet {
+			fmt.Fprintf(c.ErrOrStderr(), "%d inputs imported into %s\n", lake.inputs, to.lake)
+		}
+	}
+	if sum.Failed > 0 || lake != nil && lake.bad > 0 {
 		return &exitError{code: exitPartial}
 	}
 	return nil
 }
 
-func collectAll(c *cobra.Command, o *collectOptions, opts collect.Options) (collect.Summary, error) {
+func collectAll(c *cobra.Command, o *collectOptions, opts collect.Options) (sum collect.Summary, reports []collect.Report, err error) {
 	bar := newJobProgress(opts, o.json || o.quiet)
 	enc := json.NewEncoder(c.OutOrStdout())
 	opts.Planned = bar.planned
 	opts.Notice = func(text string) { bar.print("notice    " + text) }
 	opts.Report = func(r collect.Report) {
 		bar.done()
+		reports = append(reports, r)
 		if o.json {
 			_ = enc.Encode(r)
 		} else if !o.quiet || r.Failed() {
 			bar.print(jobLine(&r))
 		}
 	}
-	sum, err := collect.Run(c.Context(), opts)
+	sum, err = collect.Run(c.Context(), opts)
 	bar.close()
 	if err != nil {
-		return sum, err
+		return sum, reports, err
 	}
 	if o.json {
 		_ = enc.Encode(map[string]any{"summary": sum})
 	} else if !o.quiet {
 		fmt.Fprintln(c.ErrOrStderr(), summaryLine(&sum, opts.OutputDir))
 	}
-	return sum, nil
+	return sum, reports, nil
 }
 
 func jobLine(r *collect.Report) string {
@@ -212,7 +243,7 @@ func runWorker(c *cobra.Command, o *collectOptions) error {
 	if err != nil {
 		return collectError(err)
 	}
-	sum, err := collectAll(c, o, opts)
+	sum, _, err := collectAll(c, o, opts)
 	if err != nil {
 		return collectError(err)
 	}
