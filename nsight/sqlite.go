@@ -53,6 +53,9 @@ func openLibrary(path string) (l *library, err error) {
 // explain turns an error of the library into a refusal in words. The library's
 // own message may quote what the database holds, so it is not passed on.
 func (l *library) explain(table string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var rejected *schema.RejectedError
 	if errors.As(err, &rejected) || errors.Is(err, context.Canceled) || errors.Is(err, errStop) {
 		return err
@@ -266,5 +269,14 @@ func (b *batch) fromText(s []byte, k kind) int64 {
 	return schema.Null
 }
 
-// openSQLite opens a database.
-func openSQLite(path string, _ Options) (tables, error) { return openLibrary(path) }
+// check looks for damage, which reading whole tables does not always meet.
+func (l *library) check() error {
+	return l.explain("", sqlitex.ExecuteTransient(l.db.Conn, "PRAGMA quick_check(1)", &sqlitex.ExecOptions{
+		ResultFunc: func(s *sqlite.Stmt) error {
+			if s.ColumnText(0) != "ok" {
+				return reject("the database is damaged: SQLite's quick_check fails; copy or export it again")
+			}
+			return nil
+		},
+	}))
+}

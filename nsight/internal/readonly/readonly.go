@@ -17,7 +17,10 @@ import (
 // DB is an open database.
 type DB struct {
 	Conn *sqlite.Conn
-	temp string // directory of a copy; "" where the database itself is read
+	// Plain databases have no log and no journal: their pages are what counts,
+	// as long as the read lock is held.
+	Plain bool
+	temp  string // directory of a copy; "" where the database itself is read
 }
 
 // Errors of Open besides those of the library and of the file system.
@@ -94,6 +97,7 @@ func (db *DB) prepare(path string) (from, query string, err error) {
 		if wal { // nothing is in the log, and shared memory is nothing to make for that
 			return from, "mode=ro&immutable=1", nil
 		}
+		db.Plain = true
 		return from, "mode=ro", nil
 	}
 	if !wal && writer(f) {

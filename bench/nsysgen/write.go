@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+type options struct {
+	kernels, processes, perIteration, names int64
+	seed                                    uint64
+}
+
+// writer writes rows with prepared statements.
+type writer struct {
+	conn  *sqlite.Conn
+	stmts map[string]*sqlite.Stmt
+	err   error
+}
+
+// null stands for NULL in a row.
+const null = int64(-1 << 63)
+
+// row inserts values: integers and texts.
+func (w *writer) row(table string, values ...any) {
+	if w.err != nil {
+		return
+	}
+	s := w.stmts[table]
+	if s == nil {
+		marks := strings.TrimSuffix(strings.Repeat("?,", len(values)), ",")
+		if s, w.err = w.conn.Prepare("INSERT INTO " + table + " VALUES (" + marks + ")"); w.err != nil {
+			return
+		}
+		w.stmts[table] = s
+	}
+	for i, v := range values {
+		switch v := v.(type) {
+		case string:
+			s.BindText(i+1, v)
+		case int:
+			s.BindInt64(i+1, int64(v))
+		case int64:
+			if v == null {
+				s.BindNull(i + 1)
+			} else {
+				s.BindInt64(i+1, v)
+			}
+		}
+	}
+	if _, w.err = s.Step(); w.err == nil {
+		w.err = s.Reset()
+	}
+}
+
+// integers inserts a row of integers without boxing them.
+func (w *writer) integers(table string, values []int64) {
+	if w.err != nil {
+		return
+	}
+	s := w.stmts[table]
+	if s == nil {
+		marks := strings.TrimSuffix(strings.Repeat("?,", len(values)), ",")
+		if s, w.err = w.conn.Prepare("INSERT INTO " + table + " VALUES (" + marks + ")"); w.err != nil {
+			return
+		}
+		w.stmts[table] = s
+	}
+	for i, v := range values {
+		if v == null {
+			s.BindNull(i + 1)
+		} else {
+			s.BindInt64(i+1, v)
+		}
+	}
+	if _, w.err = s.Step(); w.err == nil {
+		w.err = s.Reset()
+	}
+}
+
+func write(path string, o options) error {
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	script := []string{"PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF", "BEGIN"}
+	for _, t := range tables {
+		script = append(script, "CREATE TABLE "+t.name+" ("+t.columns+")")
+	}
+	for _, sql := range script {
+		if err := sqlitex.ExecuteTransient(conn, sql, nil); err != nil {
+			return err
+		}
+	}
+	w := &writer{conn: conn, stmts: map[string]*sqlite.Stmt{}}
+	w.header(o)
+	w.events(o)
+	if w.err != nil {
+		return w.err
+	}
+	return sqlitex.ExecuteTransient(conn, "COMMIT", nil)
+}
+
+// Global IDs hold the process above 24 bits of thread.
+func globalID(pid, tid int64) int64 { return 1<<48 | pid<<24 | tid }
+
+func pid(p int64) int64 { return 40_000 + 17*p }
+
+const firstKernelName = 100
+
+func (w *writer) header(o options) {
+	for i := range o.names {
+		short := fmt.Sprintf("kernel_%d", i)
+		w.row("StringIds", firstKernelName+2*i, fmt.Sprintf("void fused::%s<float, (int)%d>(float *, const float *, int)", short, i%7))
+		w.row("StringIds", firstKernelName+2*i+1, short)
+	}
+	w.row("StringIds", 1, "cudaLaunchKernel_v7000")
+	w.row("META_DATA_EXPORT", "EXPORT_SCHEMA_VERSION", "3.28.1")
+	w.row("META_DATA_EXPORT", "EXPORT_PRODUCT_VERSION", "2026.4.1")
+	w.row("META_DATA_CAPTURE", "DEVICE_DISPLAY_NAME", "generated")
+	w.row("TARGET_INFO_SESSION_START_TIME", int64(1_790_000_000_123_456_789), "", "", int64(515_396_806_359_142))
+	for p := range o.processes {
+		uuid := fmt.Sprintf("00000000-0000-0000-0000-%012d", p)
+		w.row("TARGET_INFO_GPU", 0, p, "NVIDIA H100 80GB HBM3", "", int64(85_029_158_912), 132, uuid, 9, 0)
+		w.row("TARGET_INFO_CUDA_DEVICE", p, 0, pid(p), null, 132)
+	}
+}
+
+// events writes kernels, their launches and the iterations, ordered by start.
+func (w *writer) events(o options) {
+	r := rand.New(rand.NewPCG(o.seed, 28))
+	type state struct{ host, gpu, correlation int64 }
+	procs := make([]state, o.processes)
+	for p := range procs {
+		procs[p] = state{host: 1_000_000_000 + int64(p)*911, correlation: 100}
+	}
+	kernel, call := make([]int64, 38), make([]int64, 8)
+	for i := range kernel {
+		kernel[i] = null
+	}
+	var ranges [][]any
+	starts := make([]int64, o.processes)
+	for k := range o.kernels {
+		p := k % o.processes
+		s := &procs[p]
+		n := k / o.processes
+		if n%o.perIteration == 0 {
+			starts[p] = s.host
+		}
+		s.host += 3_000 + r.Int64N(2_000)
+		launch := s.host
+		s.host += 1_500 + r.Int64N(500)
+		start := max(s.gpu+800, launch+4_000+r.Int64N(1_000))
+		end := start + 2_000 + r.Int64N(6_000)
+		s.gpu = end
+		s.correlation += 3
+		name := firstKernelName + 2*((n*7+3)%o.names)
+		// The order of the columns is that of tables.go.
+		copy(kernel, []int64{start, end, 0, 1, 0, 7 + n%3*6, s.correlation, globalID(pid(p), 0), name, name + 1, name, 1, 1, 32 + n%12*8, 1 + n*37%4096, 1 + n%4, 1, 128 + n%3*128, 1, 1, 0, n % 5 * 16384, 0, 95_813_632, n + 1, 32768})
+		kernel[32], kernel[33], kernel[34], kernel[35] = 0, 0, 0, 1
+		w.integers("CUPTI_ACTIVITY_KIND_KERNEL", kernel)
+		copy(call, []int64{launch, s.host, 0, globalID(pid(p), pid(p)), s.correlation, 1, 0, null})
+		w.integers("CUPTI_ACTIVITY_KIND_RUNTIME", call)
+		if n%o.perIteration == o.perIteration-1 {
+			text := fmt.Sprintf("stormlog.iteration/engine-%d/step-%d", p, n/o.perIteration)
+			ranges = append(ranges, []any{starts[p], s.host + 100, 59, null, null, null, text, globalID(pid(p), pid(p)), null, 0})
+		}
+	}
+	for _, x := range ranges {
+		w.row("NVTX_EVENTS", x...)
+	}
+}
