@@ -44,7 +44,7 @@ func (c *collector) fresh() {
 
 // add appends rows of a batch: those in keep, or all where keep is nil.
 func (c *collector) add(b *batch, keep []int32) error {
-	if err := c.number(b); err != nil {
+	if err := c.number(b, keep); err != nil {
 		return err
 	}
 	rows := b.n
@@ -66,14 +66,34 @@ func (c *collector) add(b *batch, keep []int32) error {
 	return nil
 }
 
-// number gives the texts of a batch their numbers in the report.
-func (c *collector) number(b *batch) error {
+// number gives the texts of rows their numbers in the report, row by row, so
+// that they do not depend on what comes in one batch.
+func (c *collector) number(b *batch, keep []int32) error {
 	c.nums = c.nums[:0]
-	if b.texts == nil {
-		return nil
+	for range b.texts.list {
+		c.nums = append(c.nums, schema.Null)
 	}
-	for _, s := range b.texts.list {
-		c.nums = append(c.nums, c.r.names.put(s))
+	one := func(i int) {
+		for j, w := range c.wants {
+			if w.kind != text || b.cols[j] == nil {
+				continue
+			}
+			if v := b.cols[j][i]; v != schema.Null && c.nums[v] == schema.Null {
+				c.nums[v] = c.r.names.put(b.texts.list[v])
+			}
+		}
+	}
+	switch {
+	case len(b.texts.list) == 0:
+		return nil
+	case keep != nil:
+		for _, i := range keep {
+			one(int(i))
+		}
+	default:
+		for i := range b.n {
+			one(i)
+		}
 	}
 	if c.r.names.bytes > maxTextBytes {
 		return reject("the report holds more than %d MiB of distinct strings", maxTextBytes>>20)

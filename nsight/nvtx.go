@@ -67,9 +67,9 @@ const (
 // readNVTX reads NVTX_EVENTS: ranges and marks stay in memory, and domains and
 // categories give them names.
 func (r *reader) readNVTX(ctx context.Context) (*nvtx, error) {
-	wants := append(append([]want(nil), nvtxWants[:nvNumber]...), ints("payload", "index")...)
+	wants := append(append([]want(nil), nvtxWants[:nvNumber]...), want{"payload", text}, want{"index", integer})
 	ranges, marks := r.newCollector(wants, false), r.newCollector(wants, false)
-	r.domains, r.categories = map[scoped]int64{}, map[scoped]int64{}
+	r.domains, r.categories = map[scoped]label{}, map[scoped]label{}
 	out := &nvtx{}
 	var payload, index []int64
 	var keepRanges, keepMarks []int32
@@ -91,7 +91,7 @@ func (r *reader) readNVTX(ctx context.Context) (*nvtx, error) {
 				continue
 			}
 			if s := payloadOf(b, i); s != "" {
-				payload[i] = r.names.put(s)
+				payload[i] = b.texts.put([]byte(s))
 			}
 		}
 		out.n += b.n
@@ -126,18 +126,24 @@ func cell(b *batch, col, i int) int64 {
 	return b.cols[col][i]
 }
 
-// nameNVTX remembers the name of a domain or category: a number of a string
-// where it stands in the row, -2-ID where it is registered.
+// label is the name of a domain or category: a text, or the ID of a string.
+type label struct {
+	text string
+	id   int64
+}
+
+// nameNVTX remembers the name of a domain or category.
 func (r *reader) nameNVTX(b *batch, i int) {
-	name := schema.Null
-	if t := cell(b, nvText, i); t != schema.Null && b.texts.list[t] != "" {
-		name = r.names.put(b.texts.list[t])
-	} else if id := cell(b, nvTextID, i); id != schema.Null && id >= 0 {
+	name := label{id: schema.Null}
+	if t := cell(b, nvText, i); t != schema.Null {
+		name.text = b.texts.list[t]
+	}
+	if id := cell(b, nvTextID, i); name.text == "" && id != schema.Null {
 		r.refs.add(id)
-		name = -2 - id
+		name.id = id
 	}
 	tid := cell(b, nvTID, i)
-	if name == schema.Null || tid == schema.Null {
+	if name == (label{id: schema.Null}) || tid == schema.Null {
 		return
 	}
 	at := scoped{processKey(tid), max(0, cell(b, nvDomain, i)), 0}
@@ -215,12 +221,12 @@ func (r *reader) nvtxPayload(t *read) filler {
 	}
 }
 
-// resolved turns what nameNVTX remembers into the number of a string.
-func (r *reader) resolved(name int64) int64 {
-	if name < 0 && name != schema.Null {
-		return r.string(-2 - name)
+// resolved returns the number of a label.
+func (r *reader) resolved(l label) int64 {
+	if l.id != schema.Null {
+		return r.string(l.id)
 	}
-	return name
+	return r.names.put(l.text)
 }
 
 func (r *reader) nvtxDomainName(t *read) filler {

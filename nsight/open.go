@@ -2,6 +2,7 @@ package nsight
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -100,15 +101,21 @@ func isJSONLine(head []byte) bool {
 }
 
 // open opens an export of any kind.
-func open(path string, o Options) (tables, error) {
-	switch Sniff(path) {
+func open(ctx context.Context, path string, o Options) (tables, error) {
+	switch kind := Sniff(path); kind {
 	case SQLite:
 		return openSQLite(path, o)
-	case None:
-		if _, err := os.Stat(path); err != nil {
-			return nil, err
-		}
-		return nil, reject("no export of Nsight Systems")
+	case ParquetDir, ArrowDir:
+		return openDir(path, kind)
+	case ArrowStreams:
+		return openStreams(path)
+	case JSONLines:
+		return openJSONLines(path)
+	case Report:
+		return openReport(ctx, path, o)
 	}
-	return nil, reject("not yet")
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	return nil, reject("no export of Nsight Systems")
 }

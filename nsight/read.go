@@ -59,12 +59,15 @@ func Read(ctx context.Context, path string, o Options) (*Result, error) {
 	if o.RowGroup <= 0 {
 		o.RowGroup = DefaultRowGroup
 	}
-	src, err := open(path, o)
+	src, err := open(ctx, path, o)
 	if err != nil {
 		return nil, err
 	}
 	defer src.close() //nolint:errcheck // nothing was written
 	r := newReader(src, o)
+	if d, ok := src.(*directory); ok && d.cut != "" {
+		r.note(schema.TextCut, 1, d.cut)
+	}
 	if err := r.read(ctx); err != nil {
 		r.tasks.wait()
 		return nil, err
@@ -89,8 +92,8 @@ type reader struct {
 	first, last int64
 	timed       bool
 	seen        map[int64]bool // process keys of imported rows
-	domains     map[scoped]int64
-	categories  map[scoped]int64
+	domains     map[scoped]label
+	categories  map[scoped]label
 
 	res Result
 }
@@ -208,7 +211,7 @@ func (r *reader) readStrings(ctx context.Context) error {
 			continue
 		}
 		r.hash("string", uint64(id))
-		r.hash(r.names.list[n], uint64(n))
+		r.hash(r.names.list[n], 0)
 	}
 	if missing > 0 {
 		r.note(schema.UnknownString, missing, "string IDs that rows refer to and StringIds does not hold")

@@ -48,6 +48,7 @@ func openSQLite(path string, o Options) (tables, error) {
 	}
 	if d.scn == nil {
 		if err := l.check(); err != nil {
+			err = betterReason(f, err)
 			_ = d.close()
 			return nil, err
 		}
