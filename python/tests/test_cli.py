@@ -51,11 +51,11 @@ def test_input_errors(tracelake, tmp_path):
 def test_streams(tracelake, tmp_path):
     """Without --json stdout is empty; with it, it holds JSON lines only."""
     p = tracelake("convert", DEMO, "-o", tmp_path / "a")
-    assert p.stdout == "" and p.stderr.count("\n") >= 7 and "\r" not in p.stderr
+    assert p.stdout == "" and p.stderr.count("\n") >= 8 and "\r" not in p.stderr
     p = tracelake("convert", "--json", DEMO, "-o", tmp_path / "b")
     lines = [json.loads(x) for x in p.stdout.splitlines()]
     assert [set(x) for x in lines[-1:]] == [{"summary"}]
-    assert len(lines) == 7 and all(x["outcome"] == "ok" and x["trace_id"] for x in lines[:-1])
+    assert len(lines) == 8 and all(x["outcome"] == "ok" and x["trace_id"] for x in lines[:-1])
     p = tracelake("convert", "-q", DEMO, "-o", tmp_path / "c")
     assert p.stdout == "" and "inputs" not in p.stderr
 
@@ -116,7 +116,7 @@ def test_tables(tracelake, tmp_path):
     lake = tmp_path / "lake"
     tracelake("convert", "-q", DEMO, "-o", lake, "--tables", "gpu_events")
     assert sorted(p.name for p in lake.iterdir()) == ["_tracelake", "diagnostics", "gpu_events", "traces"]
-    assert json.loads(tracelake("sql", lake, "select count(*) as n from gpu_events", "--format", "json").stdout) == {"n": 925}
+    assert json.loads(tracelake("sql", lake, "select count(*) as n from gpu_events", "--format", "json").stdout) == {"n": 1165}
 
 
 def test_arrow(tracelake, tmp_path):
