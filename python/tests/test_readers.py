@@ -57,7 +57,7 @@ def test_keys(demo_lake):
 def test_traces(demo_lake):
     """traces has run and rank as columns, and null for an unknown rank."""
     frame = pd.read_parquet(demo_lake / "traces", dtype_backend="pyarrow")
-    assert len(frame) == 6
+    assert len(frame) == 7
     assert set(frame["outcome"]) == {"ok"}
     assert frame["rank"].isna().sum() == 3
 
