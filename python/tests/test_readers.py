@@ -59,7 +59,7 @@ def test_traces(demo_lake):
     frame = pd.read_parquet(demo_lake / "traces", dtype_backend="pyarrow")
     assert len(frame) == 7
     assert set(frame["outcome"]) == {"ok"}
-    assert frame["rank"].isna().sum() == 3
+    assert frame["rank"].isna().sum() == 4
 
 
 def test_times_agree(demo_lake):
