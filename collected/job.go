@@ -202,8 +202,11 @@ func (j *Job) findTables(promised map[string]int64) error {
 func (j *Job) findTraces(artifacts []artifact, unlisted bool) error {
 	found := map[string]bool{}
 	for _, a := range artifacts {
-		if a.Kind == "trace" && filepath.IsLocal(filepath.FromSlash(a.Path)) {
-			found[filepath.Join(j.Dir, filepath.FromSlash(a.Path))] = true
+		if a.Kind != "trace" || !filepath.IsLocal(filepath.FromSlash(a.Path)) {
+			continue
+		}
+		if p := filepath.Join(j.Dir, filepath.FromSlash(a.Path)); IsTraceName(p) || !isExecutionTrace(p) {
+			found[p] = true
 		}
 	}
 	if len(found) == 0 || unlisted {
@@ -232,6 +235,19 @@ func (j *Job) findTraces(artifacts []artifact, unlisted bool) error {
 	}
 	slices.Sort(j.Traces)
 	return nil
+}
+
+// isExecutionTrace reports whether a file is an execution trace, which lists
+// operators without times: tracers put what it says into the table ops.
+func isExecutionTrace(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 512)
+	n, _ := io.ReadFull(f, head)
+	return bytes.Contains(head[:n], []byte("-chakra"))
 }
 
 // IsTraceName reports whether a file is named like a trace of the PyTorch

@@ -31,9 +31,10 @@ func TestReadJob(t *testing.T) {
 		{
 			"by its list", "x",
 			map[string]string{
-				StatusFile:       `{"model_id":"a/b","revision":"r","framework":"vllm","mode":"eval","tracer":"p","tracer_version":"2","artifacts":[{"path":"t/one.json","kind":"trace"},{"path":"r.json","kind":"report"},{"path":"../../etc","kind":"trace"}],"tables":[{"name":"ops","path":"tables/ops.jsonl","rows":3},{"path":"tables/gone.jsonl","rows":1},{"path":"../up.jsonl","rows":1}]}`,
+				StatusFile:       `{"model_id":"a/b","revision":"r","framework":"vllm","mode":"eval","tracer":"p","tracer_version":"2","artifacts":[{"path":"t/one.json","kind":"trace"},{"path":"r.json","kind":"report"},{"path":"et.json","kind":"trace"},{"path":"../../etc","kind":"trace"}],"tables":[{"name":"ops","path":"tables/ops.jsonl","rows":3},{"path":"tables/gone.jsonl","rows":1},{"path":"../up.jsonl","rows":1}]}`,
 				"t/one.json":     "{}",
 				"x.trace.json":   "{}",
+				"et.json":        `{"schema": "1.1.1-chakra.0.0.4", "nodes": []}`,
 				"tables/o.jsonl": "",
 			},
 			Keys{"a/b", "r", "vllm", "eval", "p", "2"}, "t/one.json", "tables/gone.jsonl tables/o.jsonl tables/ops.jsonl",

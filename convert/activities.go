@@ -1,9 +1,11 @@
 package convert
 
 import (
+	"fmt"
 	"sort"
 
 	"tracelake/analyze/activity"
+	"tracelake/analyze/execlog"
 	"tracelake/analyze/link"
 	"tracelake/schema"
 )
@@ -15,7 +17,7 @@ func (c *importer) writeActivities(s *sink, m *model, links *link.Links, path st
 		return err
 	}
 	byLaunch := activity.Group(m.trace, links, activity.Launch)
-	uuids := c.uuidsOf(m, path)
+	uuids := c.uuidsOf(m, path, c.byProcess(m, links))
 	if err := c.writeDevices(s, m, byLaunch, uuids); err != nil {
 		return err
 	}
@@ -172,7 +174,7 @@ type deviceUUID struct{ uuid, source string }
 // uuidsOf finds the UUIDs of the devices that events ran on: those that the
 // user named first, then those of the header, then those of the process, which
 // is the launching one where only one process launched.
-func (c *importer) uuidsOf(m *model, path string) map[deviceKey]deviceUUID {
+func (c *importer) uuidsOf(m *model, path string, byPID map[int64]map[int64]string) map[deviceKey]deviceUUID {
 	out := map[deviceKey]deviceUUID{}
 	listed := map[deviceKey]string{}
 	for _, d := range m.res.header.Devices {
@@ -190,7 +192,7 @@ func (c *importer) uuidsOf(m *model, path string) map[deviceKey]deviceUUID {
 		if pid == schema.Null {
 			pid = only
 		}
-		if u, ok := c.o.UUIDsByPID[m.trace.ProcessID(pid)][k.ordinal]; ok && pid != schema.Null && m.trace.ProcessID(pid) != 0 {
+		if u, ok := byPID[m.trace.ProcessID(pid)][k.ordinal]; ok && pid != schema.Null && m.trace.ProcessID(pid) != 0 {
 			out[k] = deviceUUID{u, "execution_log"}
 		}
 		if u, ok := listed[k]; ok {
@@ -213,6 +215,21 @@ func (c *importer) uuidsOf(m *model, path string) map[deviceKey]deviceUUID {
 		find(k)
 	}
 	return out
+}
+
+// byProcess returns the GPUs of processes by ordinal, and notes which processes
+// the execution log does not tell.
+func (c *importer) byProcess(m *model, links *link.Links) map[int64]map[int64]string {
+	if c.o.Execution == nil {
+		return c.o.UUIDsByPID
+	}
+	b := c.o.Execution.Bind(m.trace, links)
+	if n := len(b.Unmatched) + len(b.Ambiguous); b.Status != execlog.Bound && n > 0 {
+		m.res.diags.Add(schema.ExecutionLog, schema.Null, schema.Null, int64(n),
+			fmt.Sprintf("%s: of %d processes %d are one worker of the execution log, %d could be several, %d are none",
+				b.Status, n+len(b.Workers), len(b.Workers), len(b.Ambiguous), len(b.Unmatched)))
+	}
+	return b.UUIDs
 }
 
 // onlyLauncher returns the process that made calls, schema.Null where there is

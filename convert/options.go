@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"tracelake/analyze/execlog"
 	"tracelake/analyze/link"
 	"tracelake/kineto"
 	"tracelake/schema"
@@ -32,6 +33,7 @@ type Options struct {
 	Progress    func(path string, textBytes int64)
 	DeviceUUIDs func(path string) map[int64]string
 	UUIDsByPID  map[int64]map[int64]string
+	Execution   *execlog.Log // tells the GPUs of processes instead of UUIDsByPID; may be nil
 }
 
 // DefaultMaxMemory is the memory that files read at once may take together.

@@ -90,6 +90,7 @@ const (
 	SameRank        Code = "same_rank"
 	MissingRanks    Code = "missing_ranks"
 	NoBase          Code = "no_base_time"
+	ExecutionLog    Code = "execution_log"
 
 	TableUnread  Code = "table_unread"
 	TableRow     Code = "table_row"
@@ -163,6 +164,7 @@ var Codes = []CodeInfo{
 	{TableValue, DataLoss, "A value of a row has no declared column or another type; the rest of the row is kept.", "Correct the tracer: its columns and its rows must agree."},
 	{TableCut, DataLoss, "A table file ends inside a row, or has fewer rows than its status file promises.", "Collect again: the tracer died or the copy is incomplete."},
 	{TableColumns, Notice, "A table file lacks columns of its table; they are null.", "Use the tracers that belong to this version."},
+	{ExecutionLog, Notice, "The execution log does not tell the GPU of every process of the trace: no worker, or several, were alive on the host under the process ID all the time.", "Give --device-uuid, or the log of the run that wrote the trace."},
 	{SameContent, Notice, "Another file of the dataset has the same content; its rows are not repeated.", "Nothing; traces.duplicate_of names it."},
 	{GraphRows, Notice, "CUDA graphs were traced as a whole: their rows count as GPU work of kind gpu_graph, and the kernels inside are not told apart.", "Record with --cuda-graph-trace=node to see the kernels."},
 	{TableVariant, Notice, "A table of the export has another name than usual and was read.", "Nothing."},

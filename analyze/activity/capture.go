@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"tracelake/analyze/execlog"
 	"tracelake/analyze/link"
 	"tracelake/schema"
 )
@@ -24,6 +25,7 @@ type Result struct {
 	Links        *link.Links
 	Capabilities Capabilities
 	Summary      Summary
+	Binding      *execlog.Binding // where there was an execution log
 
 	trace *schema.Trace
 	opt   Options
@@ -50,6 +52,10 @@ func Capture(t *schema.Trace, path string, o Options) (*Result, error) {
 	}
 	r := &Result{Links: link.Resolve(t, how), trace: t, opt: o, key: traceKey(t, path, o.AttachmentID)}
 	r.Groups = Group(t, r.Links, detail)
+	if o.ExecutionLog != nil {
+		r.Binding = o.ExecutionLog.Bind(t, r.Links)
+		o.DeviceUUIDsByPID = r.Binding.UUIDs
+	}
 	r.uuids = uuids{o.DeviceUUIDs, o.DeviceUUIDsByPID, processes(t, r.Links)}
 	for i := range r.Groups.Len() {
 		if err := r.validate(i); err != nil {
@@ -58,6 +64,7 @@ func Capture(t *schema.Trace, path string, o Options) (*Result, error) {
 	}
 	r.Capabilities = capabilities(t)
 	r.Summary = r.summary(path)
+	r.Summary.ExecutionLog = r.Binding
 	if r.dropped > 0 {
 		r.Summary.Notes = append(r.Summary.Notes, fmt.Sprintf("%d negative correlation, stream or graph IDs were left out of records", r.dropped))
 	}

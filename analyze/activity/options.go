@@ -3,6 +3,7 @@ package activity
 import (
 	"fmt"
 
+	"tracelake/analyze/execlog"
 	"tracelake/schema"
 )
 
@@ -20,7 +21,9 @@ type Options struct {
 	DeviceUUIDs map[int64]string
 	// DeviceUUIDsByPID names the GPU of a process's ordinal. DeviceUUIDs wins.
 	DeviceUUIDsByPID map[int64]map[int64]string
-	Detail           string // launch (where empty) or kernel
+	// ExecutionLog tells the GPUs of processes instead of DeviceUUIDsByPID.
+	ExecutionLog *execlog.Log
+	Detail       string // launch (where empty) or kernel
 	// Compat links as the reference does. Otherwise launches of several
 	// processes with one correlation ID are told apart and events without one
 	// are linked by External id.

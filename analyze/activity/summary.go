@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tracelake/analyze/execlog"
 	"tracelake/analyze/link"
 	"tracelake/schema"
 )
@@ -33,6 +34,7 @@ type Summary struct {
 	EventLossNote     string                   `json:"event_loss_note"`
 	NotImported       map[string]int64         `json:"not_imported"`
 	Notes             []string                 `json:"notes"`
+	ExecutionLog      *execlog.Binding         `json:"execution_log,omitempty"`
 }
 
 // DeviceSummary is what a summary says about one device. Times are in ns.

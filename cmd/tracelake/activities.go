@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,15 +17,16 @@ import (
 )
 
 type activitiesOptions struct {
-	detail, run, session, attachment, compat, uuidsByPID, output string
-	deviceUUIDs, patterns                                        []string
-	summary                                                      bool
+	detail, run, session, attachment, compat, uuidsByPID, output, executionDir string
+	deviceUUIDs, patterns                                                      []string
+	summary                                                                    bool
 }
 
 func (o *activitiesOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.detail, "detail", "launch", "one record per launch, device and kind, or per kernel")
 	f.StringArrayVar(&o.deviceUUIDs, "device-uuid", nil, "[TRACE:]INDEX=UUID of a device (repeatable)")
 	f.StringVar(&o.uuidsByPID, "device-uuids-by-pid", "", "JSON file {PID: {INDEX: UUID}}")
+	f.StringVar(&o.executionDir, "vllm-execution-dir", "", "execution log of vLLM workers, which tells the GPUs of processes; --device-uuid wins")
 	f.StringVar(&o.run, "run-id", "run-1", "run_id of the records")
 	f.StringVar(&o.session, "session-id", "session-1", "session_id of the records")
 	f.StringVar(&o.attachment, "attachment-id", "", "ID that records and clock domain are named after (default: trace ID, or file name)")
@@ -88,6 +91,9 @@ func runActivities(c *cobra.Command, o *activitiesOptions, paths []string) (err 
 			return err
 		}
 	}
+	if opt.ExecutionLog, err = readExecutionLog(o.executionDir, o.uuidsByPID, c.ErrOrStderr()); err != nil {
+		return err
+	}
 	partial := false
 	// Nothing is printed before every trace is known to be good.
 	results := make([]*activity.Result, 0, len(paths))
@@ -104,6 +110,9 @@ func runActivities(c *cobra.Command, o *activitiesOptions, paths []string) (err 
 		if outcome, reason := diags.Outcome(); outcome != "ok" {
 			fmt.Fprintf(c.ErrOrStderr(), "%-9s %s: %s\n", outcome, p, reason)
 			partial = partial || outcome == "partial"
+		}
+		if b := r.Binding; b != nil && len(b.Unmatched)+len(b.Ambiguous) > 0 {
+			fmt.Fprintf(c.ErrOrStderr(), "notice    %s: execution log %s; processes %v are no worker, %v could be several\n", p, b.Status, b.Unmatched, slices.Sorted(maps.Keys(b.Ambiguous)))
 		}
 		results = append(results, r)
 		summaries = append(summaries, &r.Summary)

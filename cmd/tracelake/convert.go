@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tracelake/analyze/activity"
+	"tracelake/analyze/execlog"
 	"tracelake/analyze/link"
 	"tracelake/convert"
 	"tracelake/schema/columnar"
@@ -22,7 +24,7 @@ type convertOptions struct {
 	chunk, maxMemory                         sizeValue
 	force, strict, json, quiet               bool
 	tables, patterns, deviceUUIDs            []string
-	uuidsByPID                               string
+	uuidsByPID, executionDir                 string
 }
 
 func (o *convertOptions) flags(f *pflag.FlagSet) {
@@ -42,6 +44,7 @@ func (o *convertOptions) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.patterns, "range-pattern", nil, "[PRODUCER=]REGEXP of ranges that mark iterations; the first group is the ID (repeatable)")
 	f.StringArrayVar(&o.deviceUUIDs, "device-uuid", nil, "[TRACE:]INDEX=UUID of a device (repeatable)")
 	f.StringVar(&o.uuidsByPID, "device-uuids-by-pid", "", "JSON file {PID: {INDEX: UUID}}")
+	f.StringVar(&o.executionDir, "vllm-execution-dir", "", "execution log of vLLM workers, which tells the GPUs of processes; --device-uuid wins")
 	f.BoolVar(&o.json, "json", false, "print one JSON object per input, then a summary")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print problems only")
 }
@@ -113,7 +116,30 @@ func (o *convertOptions) options(inputs []convert.Input) (convert.Options, error
 			return out, err
 		}
 	}
-	return out, nil
+	out.Execution, err = readExecutionLog(o.executionDir, o.uuidsByPID, os.Stderr)
+	return out, err
+}
+
+// readExecutionLog reads the directory of --vllm-execution-dir, if one is
+// given.
+func readExecutionLog(dir, uuidsByPID string, log io.Writer) (*execlog.Log, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	if uuidsByPID != "" {
+		return nil, errUsage("--vllm-execution-dir and --device-uuids-by-pid both tell the GPUs of processes; give one")
+	}
+	l, err := execlog.Read(dir)
+	if err != nil {
+		return nil, errInput("--vllm-execution-dir: %v", err)
+	}
+	if l.Bad > 0 {
+		fmt.Fprintf(log, "notice    --vllm-execution-dir: %d lines or files were left out, first %s\n", l.Bad, l.Notes[0])
+	}
+	if len(l.Workers) == 0 {
+		fmt.Fprintf(log, "notice    --vllm-execution-dir: %s holds no worker\n", dir)
+	}
+	return l, nil
 }
 
 // parsePatterns reads [PRODUCER=]REGEXP.
