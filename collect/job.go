@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 )
 
@@ -101,11 +103,26 @@ func tracerSource(t *Tracer, paths []string) string {
 		if p != t.Source && filepath.Base(p) != filepath.Base(t.Source) {
 			continue
 		}
-		if sum, err := fileDigest(p); err == nil {
+		if sum, err := sourceDigest(p); err == nil {
 			return sum
 		}
 	}
 	return ""
+}
+
+// sourceDigest is that of a file, or of the Python files below a directory.
+func sourceDigest(path string) (string, error) {
+	h := sha256.New()
+	err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || name != path && filepath.Ext(name) != ".py" {
+			return err
+		}
+		sum, err := fileDigest(name)
+		rel, _ := filepath.Rel(path, name)
+		fmt.Fprintf(h, "%q %s\n", rel, sum)
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil)[:8]), err
 }
 
 // digestOf is empty for what is empty, so that a key says which options were

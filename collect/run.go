@@ -50,6 +50,11 @@ func newRunner(ctx context.Context, o *Options, run bool) (r *runner, err error)
 	if o.OutputDir, err = filepath.Abs(o.OutputDir); err != nil {
 		return nil, err
 	}
+	if run {
+		if err := writable(o.OutputDir); err != nil {
+			return nil, err
+		}
+	}
 	py, err := newPython(python, environ, o.workerDir)
 	if err != nil {
 		return nil, err
@@ -91,6 +96,20 @@ func newRunner(ctx context.Context, o *Options, run bool) (r *runner, err error)
 	r.cache = modelcache.Dir(func(name string) string { return lookup(env, name) })
 	r.sum.Planned = len(o.Models) * len(r.tracers)
 	return r, nil
+}
+
+// writable makes a directory and tries it: hours of tracing must not end in
+// results that cannot be written.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("--output-dir: %w", err)
+	}
+	f, err := os.CreateTemp(dir, ".tracelake-*")
+	if err != nil {
+		return fmt.Errorf("--output-dir: %w", err)
+	}
+	f.Close()
+	return os.Remove(f.Name())
 }
 
 // libraries fails early, and once, for what every job would fail of.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +37,7 @@ Prints one line per job to standard error, or JSON lines to standard output with
   tracelake collect --framework vllm --model-list models.txt --output-dir out --jobs 4
   tracelake collect --server http://127.0.0.1:8000 --trace-dir /traces --duration 5 --convert lake
   tracelake collect plan --framework huggingface --model-list models.txt --output-dir out`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if asked, err := onServer.asked(); err != nil || asked {
 				if err == nil {
@@ -59,7 +60,7 @@ func newCollectPlanCommand() *cobra.Command {
 		Use:   "plan",
 		Short: "Say what collect would run, and why not the rest",
 		Long:  `Takes the options of collect. Reads the model cache and status files; fetches and writes nothing.`,
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE:  func(c *cobra.Command, _ []string) error { return runCollectPlan(c, o) },
 	}
 	o.flags(c.Flags())
@@ -73,7 +74,7 @@ func newCollectDoctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what is installed, which tracers that allows, and how to install the rest",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			d, err := collect.Doctor(c.Context(), python, paths)
 			if err != nil {
@@ -99,11 +100,19 @@ func newWorkerCommand() *cobra.Command {
 		Short: "Run one tracer on a model in a directory",
 		Long: `Run one tracer on a model in a local directory, without any download, supervised
 as in collect. Results go to OUTPUT-DIR/TRACER. Exits with 1 where it fails.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return runWorker(c, o) },
 	}
 	o.workerFlags(c.Flags())
 	return c
+}
+
+// noArguments refuses arguments as a usage error.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return errUsage("%s: %q is neither an option nor a subcommand; models are named with --model", c.Name(), args[0])
+	}
+	return nil
 }
 
 // collectError gives errors of the collector their exit codes.
@@ -157,7 +166,7 @@ func collectAll(c *cobra.Command, o *collectOptions, opts collect.Options) (sum 
 	bar := newJobProgress(opts, o.json || o.quiet)
 	enc := json.NewEncoder(c.OutOrStdout())
 	opts.Planned = bar.planned
-	opts.Notice = func(text string) { bar.print("notice    " + text) }
+	opts.Notice = func(text string) { bar.print("notice    " + oneLine(text)) }
 	opts.Report = func(r collect.Report) {
 		bar.done()
 		reports = append(reports, r)
@@ -189,9 +198,19 @@ func jobLine(r *collect.Report) string {
 		}
 	}
 	if r.Message != "" {
-		line += "\n          " + strings.ReplaceAll(r.Message, "\n", " ")
+		line += "\n          " + oneLine(r.Message)
 	}
 	return line
+}
+
+// oneLine makes text that comes from a worker fit for a terminal.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
 }
 
 func summaryLine(s *collect.Summary, dir string) string {

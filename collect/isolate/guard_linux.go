@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -52,6 +53,8 @@ type guard struct {
 	peak  int64
 	end   *ending // of the worker itself, once it is known
 	limit bool
+
+	grouped bool // the worker is in the group
 }
 
 func guardMain() int {
@@ -69,6 +72,7 @@ func guardMain() int {
 		return 2
 	}
 	_ = os.Unsetenv(guardEnv)
+	nameProcess("tracelake-guard")
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return g.fail(fmt.Errorf("cannot adopt orphans: %w", err))
 	}
@@ -109,6 +113,13 @@ func guardMain() int {
 	return 0
 }
 
+// nameProcess is what ps shows; without it, it would be that of /proc/self/exe.
+func nameProcess(name string) {
+	var b [16]byte
+	copy(b[:15], name)
+	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&b[0])), 0, 0, 0)
+}
+
 func (g *guard) fail(err error) int {
 	_ = g.out.Encode(update{End: &ending{Exit: -1, Error: err.Error()}})
 	return 1
@@ -124,7 +135,7 @@ func (g *guard) start() error {
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if g.group = newCgroup(g.spec.MaxRSS); g.group != nil {
 		if fd, err := g.group.open(); err == nil {
-			attr.UseCgroupFD, attr.CgroupFD = true, fd
+			attr.UseCgroupFD, attr.CgroupFD, g.grouped = true, fd, true
 			defer unix.Close(fd)
 		}
 	}
@@ -135,7 +146,7 @@ func (g *guard) start() error {
 	}
 	g.pid, err = start()
 	if err != nil && attr.UseCgroupFD {
-		attr.UseCgroupFD = false
+		attr.UseCgroupFD, g.grouped = false, false
 		g.pid, err = start()
 	}
 	if err != nil {
@@ -211,7 +222,7 @@ func (g *guard) finish() {
 		g.peak = max(g.peak, g.group.peak())
 		g.group.remove()
 	}
-	g.end.Limit = g.limit
+	g.end.Limit, g.end.Grouped = g.limit, g.grouped
 	_ = g.out.Encode(update{Peak: g.peak, End: g.end})
 }
 

@@ -174,6 +174,25 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// A control group that cannot be used costs nothing: what is measured is the
+// limit. (One that can be used needs the memory controller and the right to
+// make groups, which test machines seldom give.)
+func TestNoCgroup(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("guards are Linux only")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("cpu memory\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TRACELAKE_CGROUP", dir)
+	spec := faulty("allocate", "cgroup", filepath.Join(dir, "log"))
+	spec.MaxRSS = 200 << 20
+	if o := Run(t.Context(), spec); o.Class != OOMHost || o.Confined != "guard" {
+		t.Errorf("%s, %s: %s", o.Class, o.Confined, o.Message)
+	}
+}
+
 func TestLogKeepsBothEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	l, err := createLog(path, 10, 6)

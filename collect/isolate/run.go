@@ -17,6 +17,7 @@ type ending struct {
 	Limit     bool   `json:"limit"` // ended for its memory
 	Leftovers int    `json:"leftovers"`
 	Survivors int    `json:"survivors"`
+	Grouped   bool   `json:"grouped"`         // was in a control group
 	Error     string `json:"error,omitempty"` // why it did not start
 }
 
@@ -265,6 +266,9 @@ func (r *run) closePhase() {
 func (r *run) classify(e ending) {
 	o := &r.out
 	o.Exit, o.Leftovers, o.Survivors = e.Exit, e.Leftovers, e.Survivors
+	if e.Grouped {
+		o.Confined += "+cgroup"
+	}
 	sig := syscall.Signal(e.Signal)
 	if e.Signal != 0 {
 		o.Exit, o.Signal = -1, signalName(sig)
