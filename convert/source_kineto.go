@@ -32,7 +32,7 @@ func (k *kinetoReader) read(ctx context.Context, o reading) (*loaded, error) {
 	}
 	res, err := kineto.Read(ctx, src, kineto.Options{
 		Workers: o.o.Workers, ChunkSize: o.o.ChunkSize, RowGroup: o.o.RowGroup, BaseNS: k.base, SkipTo: k.skip,
-		RowGroups: o.sink, Gate: o.gate, SizeHint: o.size,
+		RowGroups: o.sink, Wanted: o.o.wanted, Gate: o.gate, SizeHint: o.size,
 	})
 	var again *kineto.RestartError
 	if errors.As(err, &again) {

@@ -203,9 +203,12 @@ func (c *committer) commit(b *batch, off int64) error {
 			c.keep[tab].add(t, base, &c.mapping)
 			continue
 		}
+		c.res.Rows[specs[tab].table.Name] += int64(t.n)
+		if !c.p.o.wants(tab) {
+			continue
+		}
 		a := c.tables[tab]
 		a.add(t, b.strs, tab, base, c.baseNS, c.gen)
-		c.res.Rows[specs[tab].table.Name] += int64(t.n)
 		if int(a.n) >= c.p.o.RowGroup || a.bytes > maxGroupText {
 			if err := c.flush(tab); err != nil {
 				return err

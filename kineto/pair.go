@@ -97,7 +97,9 @@ func (c *committer) pairEvents() error {
 	}
 	r.Drop()
 	c.gen++
-	c.tables[tabCPU].add(t, c.names, tabCPU, 0, c.baseNS, c.gen)
+	if c.p.o.wants(tabCPU) {
+		c.tables[tabCPU].add(t, c.names, tabCPU, 0, c.baseNS, c.gen)
+	}
 	c.res.Rows[spec.table.Name] += int64(t.n)
 	return nil
 }

@@ -25,12 +25,21 @@ type Options struct {
 	// file is read. The vectors belong to the receiver until it calls done. nil
 	// drops the rows.
 	RowGroups func(t *schema.Table, rows int, cols []schema.Vector, done func()) error
+	// Wanted says for which of these tables rows are put together; the others
+	// are only counted. nil means all.
+	Wanted func(table string) bool
 	// Gate, where set, holds one token per goroutine that may decode at once,
 	// over all traces that are read with it.
 	Gate chan struct{}
 	// SizeHint is the size of the stored form in bytes, 0 where unknown. It
 	// keeps the buffers of small files small.
 	SizeHint int64
+}
+
+// wants reports whether somebody takes the rows of a table that is written
+// while the file is read.
+func (o *Options) wants(tab tableID) bool {
+	return o.RowGroups != nil && (o.Wanted == nil || o.Wanted(specs[tab].table.Name))
 }
 
 // Result is what a trace holds besides the rows that RowGroups received.
