@@ -50,18 +50,18 @@ func IsJob(dir string) bool {
 // status is what the status file says, in the layout of this program or of the
 // older one whose files have no model ID and no list of artefacts.
 type status struct {
-	Schema        int             `json:"schema"`
-	Model         string          `json:"model"` // of version 1: the Python class
-	ModelID       string          `json:"model_id"`
-	ModelPath     string          `json:"model_path"`
-	Revision      string          `json:"revision"`
-	Framework     string          `json:"framework"`
-	Mode          string          `json:"mode"`
-	Tracer        string          `json:"tracer"`
-	TracerVersion string          `json:"tracer_version"`
-	Artifacts     []artifact      `json:"artifacts"`
-	Unlisted      int             `json:"artifacts_not_listed"`
-	Tables        []promise       `json:"tables"`
+	Schema        int        `json:"schema"`
+	Model         string     `json:"model"` // of version 1: the Python class
+	ModelID       string     `json:"model_id"`
+	ModelPath     string     `json:"model_path"`
+	Revision      string     `json:"revision"`
+	Framework     string     `json:"framework"`
+	Mode          string     `json:"mode"`
+	Tracer        string     `json:"tracer"`
+	TracerVersion string     `json:"tracer_version"`
+	Artifacts     []artifact `json:"artifacts"`
+	Unlisted      int        `json:"artifacts_not_listed"`
+	Tables        []promise  `json:"tables"`
 }
 
 type artifact struct {

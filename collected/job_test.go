@@ -37,7 +37,8 @@ func TestReadJob(t *testing.T) {
 				"et.json":        `{"schema": "1.1.1-chakra.0.0.4", "nodes": []}`,
 				"tables/o.jsonl": "",
 			},
-			Keys{"a/b", "r", "vllm", "eval", "p", "2"}, "t/one.json", "tables/gone.jsonl tables/o.jsonl tables/ops.jsonl",
+			Keys{"a/b", "r", "vllm", "eval", "p", "2"},
+			"t/one.json", "tables/gone.jsonl tables/o.jsonl tables/ops.jsonl",
 		},
 		{
 			"of the older layout", "Qwen/Qwen3-4B/eval/torch_profiler",
@@ -50,12 +51,14 @@ func TestReadJob(t *testing.T) {
 				".attempt-1/h_1.pt.trace.json":  "{}",
 				"trace/.h_1.3.pt.trace.json.gz": "",
 			},
-			Keys{"Qwen/Qwen3-4B", "", "huggingface", "eval", "torch_profiler", ""}, "rank0.1.pt.trace.json.gz trace/h_1.2.pt.trace.json", "",
+			Keys{"Qwen/Qwen3-4B", "", "huggingface", "eval", "torch_profiler", ""},
+			"rank0.1.pt.trace.json.gz trace/h_1.2.pt.trace.json", "",
 		},
 		{
 			"of a local path", "torch_dispatch",
 			map[string]string{StatusFile: `{"job":{"model_path":"/m/tiny","mode":"train","tracer":"torch_dispatch","framework":"huggingface"},"tables":"none"}`},
-			Keys{"/m/tiny", "", "huggingface", "train", "torch_dispatch", ""}, "", "",
+			Keys{"/m/tiny", "", "huggingface", "train", "torch_dispatch", ""},
+			"", "",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

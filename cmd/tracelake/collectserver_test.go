@@ -110,10 +110,16 @@ func TestCollectServerRejected(t *testing.T) {
 
 func TestCollectServerUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"--server", "http://h"}, {"--server", "http://h", "--duration", "0"}, {"--server", "http://h", "--duration", "1", "--exec", "true"},
-		{"--server", "h:80", "--duration", "1"}, {"--server", "http://h", "--duration", "1", "--trace-max-seconds", "-1"},
-		{"--server", "http://h", "--duration", "1", "--convert", "lake"}, {"--server", "http://h", "--duration", "x"},
-		{"--trace-dir", "d"}, {"--exec", "true"}, {"--server", "http://h", "--duration", "1", "--api-key-env", "TRACELAKE_NO_SUCH_KEY"},
+		{"--server", "http://h"},
+		{"--server", "http://h", "--duration", "0"},
+		{"--server", "http://h", "--duration", "1", "--exec", "true"},
+		{"--server", "h:80", "--duration", "1"},
+		{"--server", "http://h", "--duration", "1", "--trace-max-seconds", "-1"},
+		{"--server", "http://h", "--duration", "1", "--convert", "lake"},
+		{"--server", "http://h", "--duration", "x"},
+		{"--trace-dir", "d"},
+		{"--exec", "true"},
+		{"--server", "http://h", "--duration", "1", "--api-key-env", "TRACELAKE_NO_SUCH_KEY"},
 	} {
 		if _, stderr, code := command(t, append([]string{"collect"}, args...)...); code != exitUsage {
 			t.Errorf("%v: %d %s", args, code, stderr)
