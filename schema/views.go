@@ -21,6 +21,7 @@ func ViewsSQL(root string, absent ...string) string {
 		}
 		b.WriteString(ViewSQL(t, rows) + ";\n")
 	}
+	b.WriteString("\n" + SharedViewsSQL)
 	return b.String()
 }
 

@@ -14,7 +14,8 @@ var files embed.FS
 type Analysis struct {
 	Name    string // name of the file without its suffix
 	Title   string
-	Answers string // the question, in a sentence
+	Answers string      // the question, in a sentence
+	Params  []ColumnDoc // variables that it understands besides those of the shared views
 	Columns []ColumnDoc
 	SQL     string // the whole file
 }
@@ -62,13 +63,16 @@ func Lookup(name string) (Analysis, bool) {
 //	-- title: Busiest kernels
 //	-- what it answers: Which kernels take most of the GPU time?
 //	--   Kernels without a duration are left out.
+//	-- parameters:
+//	--   top  rows; default 25
 //	-- columns and units:
 //	--   name      kernel
 //	--   total_ns  time on the GPU, ns
 //	--             and the next line of the same text
 func parseAnalysis(name, text string) (Analysis, error) {
 	a := Analysis{Name: name, SQL: text}
-	var at *string // where an indented line goes on; nil among the columns
+	var at *string        // where an indented line goes on; nil in a list
+	var list *[]ColumnDoc // of parameters or columns
 	for line := range strings.Lines(text) {
 		line, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "--")
 		if !ok {
@@ -82,15 +86,19 @@ func parseAnalysis(name, text string) (Analysis, error) {
 			a.Title, at = value, &a.Title
 		case key == "what it answers":
 			a.Answers, at = value, &a.Answers
+		case key == "parameters":
+			at, list = nil, &a.Params
 		case key == "columns and units":
-			at = nil
+			at, list = nil, &a.Columns
 		case at != nil:
 			*at += " " + trimmed
-		case strings.HasPrefix(line, "      ") && len(a.Columns) > 0:
-			a.Columns[len(a.Columns)-1].Doc += " " + trimmed
+		case list == nil:
+			return a, fmt.Errorf("query: analysis %s: a line outside of any part: %s", name, line)
+		case strings.HasPrefix(line, "      ") && len(*list) > 0:
+			(*list)[len(*list)-1].Doc += " " + trimmed
 		default:
 			column, doc, _ := strings.Cut(trimmed, " ")
-			a.Columns = append(a.Columns, ColumnDoc{column, strings.TrimSpace(doc)})
+			*list = append(*list, ColumnDoc{column, strings.TrimSpace(doc)})
 		}
 	}
 	if a.Title == "" || a.Answers == "" || len(a.Columns) == 0 {

@@ -116,6 +116,21 @@ func (db *DB) Close() error {
 	return errors.Join(append(errs, os.RemoveAll(db.spill))...)
 }
 
+// Set sets a variable that scripts read with getvariable.
+func (db *DB) Set(ctx context.Context, name string, value any) error {
+	var literal string
+	switch v := value.(type) {
+	case int64:
+		literal = fmt.Sprintf("%d::BIGINT", v)
+	case string:
+		literal = quote(v)
+	default:
+		return fmt.Errorf("query: variable %s: %T is neither a number nor a text", name, value)
+	}
+	_, err := db.conn.ExecContext(ctx, `SET VARIABLE "`+strings.ReplaceAll(name, `"`, `""`)+`" = `+literal, nil)
+	return err
+}
+
 // Query runs a script and returns the rows of its last statement. Statements
 // that could write a file are refused with ErrForbidden.
 func (db *DB) Query(ctx context.Context, script string) (Rows, error) {

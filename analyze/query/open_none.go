@@ -13,5 +13,11 @@ func Open(context.Context, string, Options) (*DB, error) { return nil, ErrNoDuck
 // Query fails with ErrNoDuckDB.
 func (*DB) Query(context.Context, string) (Rows, error) { return nil, ErrNoDuckDB }
 
+// Set fails with ErrNoDuckDB.
+func (*DB) Set(context.Context, string, any) error { return ErrNoDuckDB }
+
+// TrustLine fails with ErrNoDuckDB.
+func (*DB) TrustLine(context.Context) (string, error) { return "", ErrNoDuckDB }
+
 // Close does nothing.
 func (*DB) Close() error { return nil }

@@ -19,10 +19,12 @@ const (
 	Table Format = "table" // aligned columns for people
 	CSV   Format = "csv"   // RFC 4180 with a header line; null is an empty field
 	JSON  Format = "json"  // one JSON object per line and row
+
+	Parquet Format = "parquet" // a Parquet file
 )
 
 // Formats lists what Print knows.
-var Formats = []Format{Table, CSV, JSON}
+var Formats = []Format{Table, CSV, JSON, Parquet}
 
 // ParseFormat returns the format with the given name.
 func ParseFormat(name string) (Format, error) {
@@ -31,7 +33,7 @@ func ParseFormat(name string) (Format, error) {
 			return f, nil
 		}
 	}
-	return "", fmt.Errorf("unknown format %q: want table, csv or json", name)
+	return "", fmt.Errorf("unknown format %q: want table, csv, json or parquet", name)
 }
 
 // Print writes all rows and closes them. CSV and JSON are written row by row;
@@ -44,6 +46,8 @@ func Print(w io.Writer, f Format, r Rows) (err error) {
 		err = printCSV(out, r)
 	case JSON:
 		err = printJSON(out, r)
+	case Parquet:
+		err = printParquet(out, r)
 	default:
 		err = printTable(out, r)
 	}

@@ -4,5 +4,8 @@ import "github.com/spf13/cobra"
 
 // moreCommands are the commands besides convert, inspect and version.
 func moreCommands() []*cobra.Command {
-	return []*cobra.Command{newActivitiesCommand(), newSQLCommand(), newCollectCommand(), newWorkerCommand(), newIterationsCommand()}
+	return []*cobra.Command{
+		newActivitiesCommand(), newSQLCommand(), newAnalyzeCommand(),
+		newCollectCommand(), newWorkerCommand(), newIterationsCommand(),
+	}
 }

@@ -79,15 +79,8 @@ func runSQL(ctx context.Context, stdin io.Reader, stdout io.Writer, o *sqlOption
 	if err != nil {
 		return err
 	}
-	options := query.Options{Threads: o.threads}
-	if o.maxMemory > 0 {
-		options.Memory = fmt.Sprintf("%dB", int64(o.maxMemory))
-	}
-	db, err := query.Open(ctx, o.lake, options)
+	db, err := openLake(ctx, o.lake, o.maxMemory, o.threads)
 	if err != nil {
-		if errors.Is(err, lake.ErrNotLake) || errors.Is(err, lake.ErrNewer) || errors.Is(err, fs.ErrNotExist) {
-			return errInput("%v", err)
-		}
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
@@ -99,6 +92,19 @@ func runSQL(ctx context.Context, stdin io.Reader, stdout io.Writer, o *sqlOption
 		return err
 	}
 	return query.Print(stdout, format, rows)
+}
+
+// openLake opens a dataset for queries.
+func openLake(ctx context.Context, dir string, maxMemory sizeValue, threads int) (*query.DB, error) {
+	options := query.Options{Threads: threads}
+	if maxMemory > 0 {
+		options.Memory = fmt.Sprintf("%dB", int64(maxMemory))
+	}
+	db, err := query.Open(ctx, dir, options)
+	if errors.Is(err, lake.ErrNotLake) || errors.Is(err, lake.ErrNewer) || errors.Is(err, fs.ErrNotExist) {
+		return nil, errInput("%v", err)
+	}
+	return db, err
 }
 
 func (o *sqlOptions) text(stdin io.Reader) (string, error) {

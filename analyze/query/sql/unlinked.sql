@@ -10,28 +10,19 @@
 --   gpu_events         events
 --   total_ms           sum of their durations, ms
 --   share_pct          part of the summed GPU time of the trace, %
-WITH timed AS (
+WITH counted AS (
   SELECT
-    trace_id, kind, link_status, unresolved_reason,
-    CASE WHEN dur_ns >= 0 AND (time_flag IS NULL OR time_flag = 'overruns_next') THEN dur_ns ELSE 0 END AS ns
-  FROM gpu_events
-),
-totals AS (
-  SELECT trace_id, sum(ns) AS trace_ns FROM timed GROUP BY trace_id
+    g.trace_id, any_value(t.run) AS run, any_value(t.rank) AS rank, g.kind, g.link_status, g.unresolved_reason, count(*) AS gpu_events,
+    sum(CASE WHEN timed(g.start_ns, g.dur_ns, g.time_flag) THEN g.dur_ns ELSE 0 END) AS ns
+  FROM gpu_events AS g
+  JOIN selected_traces AS t ON t.trace_id = g.trace_id
+  WHERE in_window(g.start_ns, t.start_ns) AND (getvariable('device') IS NULL OR g.device = getvariable('device')::BIGINT)
+  GROUP BY g.trace_id, g.kind, g.link_status, g.unresolved_reason
 )
 SELECT
-  t.run,
-  t.rank,
-  g.trace_id,
-  g.kind,
-  g.link_status,
-  g.unresolved_reason,
-  count(*) AS gpu_events,
-  round(sum(g.ns) / 1e6, 3) AS total_ms,
-  round(100.0 * sum(g.ns) / nullif(any_value(s.trace_ns), 0), 2) AS share_pct
-FROM timed AS g
-JOIN totals AS s USING (trace_id)
-JOIN traces AS t USING (trace_id)
-WHERE g.link_status <> 'linked' OR g.unresolved_reason IS NOT NULL
-GROUP BY ALL
-ORDER BY t.run, t.rank, g.trace_id, total_ms DESC, g.kind, g.link_status, g.unresolved_reason;
+  run, rank, trace_id, kind, link_status, unresolved_reason, gpu_events,
+  round(ns / 1e6, 3) AS total_ms,
+  round(100.0 * ns / nullif(sum(ns) OVER (PARTITION BY trace_id), 0), 2) AS share_pct
+FROM counted
+QUALIFY link_status <> 'linked' OR unresolved_reason IS NOT NULL
+ORDER BY run, rank, trace_id, total_ms DESC, kind, link_status, unresolved_reason;

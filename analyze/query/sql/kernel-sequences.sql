@@ -1,0 +1,31 @@
+-- title: Frequent kernel sequences
+-- what it answers: Which sequences of kernels repeat on a stream, and how much time do they take?
+--   Candidates for fusion. Sequences overlap: each kernel starts one.
+-- parameters:
+--   length  kernels in a sequence; default 3
+--   top     rows; default 25
+-- columns and units:
+--   sequence   names in order
+--   count      times that the sequence occurs
+--   kernel_ms  summed time of its kernels, ms
+--   wall_ms    summed time from its first start to its last end, ms
+--   gap_us     mean time between its kernels, µs
+WITH ordered AS (
+  SELECT
+    list(name) OVER w AS names, count(*) OVER w AS n, sum(dur_ns) OVER w AS kernel_ns, max(end_ns) OVER w - start_ns AS wall_ns
+  FROM gpu_work
+  WHERE kind = 'gpu_kernel'
+  WINDOW w AS (PARTITION BY trace_id, process, device, stream ORDER BY start_ns, event_index ROWS BETWEEN CURRENT ROW AND (coalesce(getvariable('length')::BIGINT, 3) - 1) FOLLOWING)
+)
+SELECT
+  array_to_string(names, ' → ') AS sequence,
+  count(*) AS count,
+  round(sum(kernel_ns) / 1e6, 3) AS kernel_ms,
+  round(sum(wall_ns) / 1e6, 3) AS wall_ms,
+  round(avg(greatest(wall_ns - kernel_ns, 0)) / 1e3, 3) AS gap_us
+FROM ordered
+WHERE n = coalesce(getvariable('length')::BIGINT, 3)
+GROUP BY names
+HAVING count(*) > 1
+ORDER BY count DESC, kernel_ms DESC, sequence
+LIMIT coalesce(getvariable('top')::BIGINT, 25);

@@ -1,0 +1,33 @@
+-- title: Operators
+-- what it answers: Which operators take the time, on the CPU and by the GPU work that they launch, themselves and with what they call?
+--   self is without the operators inside; GPU time belongs to the innermost operator that encloses the launch. Totals of
+--   an operator that calls itself count twice. The backward pass has operators of its own, on its own thread.
+-- parameters:
+--   group_by   name (the default), shape (name and input sizes), or module (module hierarchy, where the trace has it)
+--   top  rows; default 25
+-- columns and units:
+--   name          operator
+--   shape         input sizes, with group_by = 'shape'
+--   module        module, with group_by = 'module'
+--   calls         calls
+--   cpu_total_ms  their time on the CPU, ms
+--   cpu_self_ms   the same without operators inside, ms
+--   gpu_total_ms  GPU time launched in them, ms
+--   gpu_self_ms   GPU time launched in them and not in operators inside, ms
+--   gpu_events    GPU events of gpu_self_ms
+--   gpu_share_pct part of the GPU time of all operators, %
+SELECT
+  name,
+  CASE WHEN getvariable('group_by')::VARCHAR = 'shape' THEN input_dims END AS shape,
+  CASE WHEN getvariable('group_by')::VARCHAR = 'module' THEN module_hierarchy END AS module,
+  count(*) AS calls,
+  round(sum(dur_ns) / 1e6, 3) AS cpu_total_ms,
+  round(sum(self_ns) / 1e6, 3) AS cpu_self_ms,
+  round(sum(gpu_total_ns) / 1e6, 3) AS gpu_total_ms,
+  round(sum(gpu_self_ns) / 1e6, 3) AS gpu_self_ms,
+  sum(gpu_events)::BIGINT AS gpu_events,
+  round(100.0 * sum(gpu_self_ns) / nullif(sum(sum(gpu_self_ns)) OVER (), 0), 2) AS gpu_share_pct
+FROM host_tree('cpu_op')
+GROUP BY ALL
+ORDER BY sum(gpu_self_ns) DESC, sum(self_ns) DESC, name, shape, module
+LIMIT coalesce(getvariable('top')::BIGINT, 25);

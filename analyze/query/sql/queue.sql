@@ -1,0 +1,50 @@
+-- title: Launch queues
+-- what it answers: How many launches wait on each stream, and how long is the queue full?
+--   A launch joins the queue when its call starts and leaves it when its first GPU event starts. A graph launch counts
+--   once. Only work that is linked to its launch takes part. Times are weighted: mean is over time, not over launches.
+-- parameters:
+--   full  length from which the queue counts as full; default 1024
+-- columns and units:
+--   run        run of the trace
+--   rank       rank; null where nothing tells it
+--   trace_id   trace
+--   process    process whose ordinals the devices are (Nsight Systems)
+--   device     device ordinal
+--   stream     stream
+--   launches   launches
+--   max        longest queue, launches
+--   mean       mean length over time, launches
+--   empty_pct  time with an empty queue, %
+--   full_ns    time with a full queue, ns
+WITH first AS (
+  SELECT trace_id, run, rank, process, device, stream, launch_id, min(start_ns) AS start_ns
+  FROM gpu_work WHERE launch_id IS NOT NULL
+  GROUP BY ALL
+),
+points AS (
+  SELECT f.trace_id, f.run, f.rank, f.process, f.device, f.stream, l.start_ns AS moment, 1 AS d
+  FROM first AS f JOIN launches AS l ON l.trace_id = f.trace_id AND l.event_index = f.launch_id
+  WHERE l.start_ns <= f.start_ns
+  UNION ALL
+  SELECT f.trace_id, f.run, f.rank, f.process, f.device, f.stream, f.start_ns, -1
+  FROM first AS f JOIN launches AS l ON l.trace_id = f.trace_id AND l.event_index = f.launch_id
+  WHERE l.start_ns <= f.start_ns
+),
+steps AS (
+  SELECT trace_id, run, rank, process, device, stream, moment, sum(d) AS d, count(*) FILTER (d > 0) AS launches FROM points GROUP BY ALL
+),
+lengths AS (
+  SELECT *, sum(d) OVER w AS length, coalesce(lead(moment) OVER w - moment, 0) AS ns
+  FROM steps
+  WINDOW w AS (PARTITION BY trace_id, process, device, stream ORDER BY moment)
+)
+SELECT
+  run, rank, trace_id, process, device, stream,
+  sum(launches)::BIGINT AS launches,
+  max(length)::BIGINT AS max,
+  round(sum(length * ns) / nullif(sum(ns), 0), 3) AS mean,
+  round(100.0 * coalesce(sum(ns) FILTER (length = 0), 0) / nullif(sum(ns), 0), 2) AS empty_pct,
+  coalesce(sum(ns) FILTER (length >= coalesce(getvariable('full')::BIGINT, 1024)), 0)::BIGINT AS full_ns
+FROM lengths
+GROUP BY ALL
+ORDER BY run, rank, trace_id, process, device, stream;

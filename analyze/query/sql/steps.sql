@@ -1,0 +1,58 @@
+-- title: Serving steps
+-- what it answers: How long do the steps of a serving engine take, by phase and batch size?
+--   A step is a range whose name tells its phase, as vLLM and SGLang write it. prefill (extend): only prompts; decode:
+--   only generation; mixed: both.
+-- columns and units:
+--   run           run of the trace
+--   rank          rank; null where nothing tells it
+--   trace_id      trace
+--   phase         prefill, decode or mixed
+--   requests      requests in the batch
+--   steps         steps
+--   tokens        mean tokens per step
+--   mean_wall_ms  mean length on the CPU, ms
+--   p95_wall_ms   95th percentile, ms
+--   mean_gpu_ms   mean time with a GPU event of the step running, ms
+--   gpu_us_per_token  GPU busy time over tokens, µs
+WITH ordered AS (
+  SELECT trace_id, iteration_range, start_ns, end_ns,
+    max(end_ns) OVER (PARTITION BY trace_id, iteration_range, process, device ORDER BY start_ns, event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
+  FROM gpu_work
+  WHERE iteration_range IS NOT NULL
+),
+gpu AS (
+  SELECT trace_id, iteration_range, sum(greatest(end_ns - greatest(start_ns, coalesce(before_ns, start_ns)), 0)) AS busy_ns FROM ordered GROUP BY ALL
+),
+named AS ( -- what the marks say: columns of vLLM's, and the text of SGLang's and the like
+  SELECT t.run, t.rank, r.trace_id, r.event_index, r.dur_ns,
+    CASE
+      WHEN r.context_requests > 0 AND r.generation_requests > 0 OR regexp_matches(r.iteration_id, '(?i)\bmixed\b') THEN 'mixed'
+      WHEN r.context_requests > 0 OR regexp_matches(r.iteration_id, '(?i)\b(extend|prefill)') THEN 'prefill'
+      WHEN r.generation_requests > 0 OR regexp_matches(r.iteration_id, '(?i)\bdecode') THEN 'decode' END AS phase,
+    coalesce(r.context_requests + r.generation_requests, try_cast(regexp_extract(r.iteration_id, '(?i)\b(bs|batch(_size)?)[=: ](\d+)', 3) AS BIGINT)) AS requests,
+    coalesce(
+      r.context_tokens + r.generation_tokens,
+      try_cast(regexp_extract(r.iteration_id, 'context_\d+\(sq(\d+)', 1) AS BIGINT) + try_cast(regexp_extract(r.iteration_id, 'generation_\d+\(sq(\d+)', 1) AS BIGINT),
+      try_cast(regexp_extract(r.iteration_id, '(?i)\btok(en)?s?[=: ](\d+)', 2) AS BIGINT)) AS tokens
+  FROM ranges AS r
+  JOIN selected_traces AS t ON t.trace_id = r.trace_id
+  WHERE NOT r.on_gpu AND r.iteration_id IS NOT NULL AND timed(r.start_ns, r.dur_ns, r.time_flag) AND in_window(r.start_ns, t.start_ns)
+),
+marked AS (
+  -- A decode step makes one token per request, where the mark counts none.
+  SELECT n.*, coalesce(n.tokens, CASE WHEN n.phase = 'decode' THEN n.requests END) AS counted, g.busy_ns
+  FROM named AS n
+  LEFT JOIN gpu AS g ON g.trace_id = n.trace_id AND g.iteration_range = n.event_index
+  WHERE n.phase IS NOT NULL
+)
+SELECT
+  run, rank, trace_id, phase, requests,
+  count(*) AS steps,
+  round(avg(counted), 2) AS tokens,
+  round(avg(dur_ns) / 1e6, 3) AS mean_wall_ms,
+  round(quantile_cont(dur_ns, 0.95) / 1e6, 3) AS p95_wall_ms,
+  round(avg(busy_ns) / 1e6, 3) AS mean_gpu_ms,
+  round(sum(busy_ns) / nullif(sum(counted), 0) / 1e3, 3) AS gpu_us_per_token
+FROM marked
+GROUP BY ALL
+ORDER BY run, rank, trace_id, phase, requests;

@@ -1,0 +1,64 @@
+-- title: Slowest ranks
+-- what it answers: Which rank made the others wait in each iteration, and what did it do instead?
+--   Ranks wait for each other in collectives, so the one that waits least is the one that the others wait for: the
+--   straggler is the rank with the least communication time where ranks communicate, else the one with the longest
+--   iteration. Needs iterations that the ranks of a run share.
+-- columns and units:
+--   run             run
+--   producer        who marked the iteration
+--   iteration       its ID
+--   ranks           ranks that have it
+--   straggler       rank that the others wait for
+--   wall_ms         its iteration on the CPU, ms
+--   median_wall_ms  median over the ranks, ms
+--   extra_compute_ms       its summed compute kernels over the median of the ranks, ms
+--   less_communication_ms  its communication under the median of the ranks, ms
+--   extra_gap_ms    its time without GPU work over the median, ms
+--   does_instead    kernel with the largest excess over the mean of the ranks
+WITH work AS (
+  SELECT run, rank, iteration_producer AS producer, iteration_id AS iteration, class, name, sum(dur_ns) AS ns
+  FROM gpu_work WHERE iteration_id IS NOT NULL AND rank IS NOT NULL
+  GROUP BY ALL
+),
+marks AS (
+  SELECT t.run, t.rank, r.iteration_producer AS producer, r.iteration_id AS iteration, max(r.start_ns + r.dur_ns) - min(r.start_ns) AS wall_ns
+  FROM ranges AS r JOIN selected_traces AS t ON t.trace_id = r.trace_id
+  WHERE r.iteration_id IS NOT NULL AND NOT r.on_gpu AND t.rank IS NOT NULL AND timed(r.start_ns, r.dur_ns, r.time_flag)
+  GROUP BY ALL
+),
+sums AS (
+  SELECT m.run, m.rank, m.producer, m.iteration, m.wall_ns,
+    coalesce(sum(w.ns) FILTER (w.class = 'compute'), 0) AS compute_ns,
+    coalesce(sum(w.ns) FILTER (w.class = 'communication'), 0) AS communication_ns,
+    greatest(m.wall_ns - coalesce(sum(w.ns), 0), 0) AS gap_ns
+  FROM marks AS m
+  LEFT JOIN work AS w ON w.run = m.run AND w.rank = m.rank AND w.producer = m.producer AND w.iteration = m.iteration
+  GROUP BY m.run, m.rank, m.producer, m.iteration, m.wall_ns
+),
+ranked AS (
+  SELECT *,
+    count(*) OVER p AS ranks, median(wall_ns) OVER p AS wall_median, median(compute_ns) OVER p AS compute_median,
+    median(communication_ns) OVER p AS communication_median, median(gap_ns) OVER p AS gap_median,
+    row_number() OVER (PARTITION BY run, producer, iteration ORDER BY communication_ns, wall_ns DESC, rank) AS place
+  FROM sums
+  WINDOW p AS (PARTITION BY run, producer, iteration)
+),
+excess AS (
+  SELECT run, rank, producer, iteration, name, ns - avg(ns) OVER (PARTITION BY run, producer, iteration, name) AS more
+  FROM work WHERE class <> 'communication'
+),
+instead AS (
+  SELECT run, rank, producer, iteration, max_by(name, more) AS name FROM excess WHERE more > 0 GROUP BY ALL
+)
+SELECT
+  r.run, r.producer, r.iteration, r.ranks, r.rank AS straggler,
+  round(r.wall_ns / 1e6, 3) AS wall_ms,
+  round(r.wall_median / 1e6, 3) AS median_wall_ms,
+  round((r.compute_ns - r.compute_median) / 1e6, 3) AS extra_compute_ms,
+  round((r.communication_median - r.communication_ns) / 1e6, 3) AS less_communication_ms,
+  round((r.gap_ns - r.gap_median) / 1e6, 3) AS extra_gap_ms,
+  i.name AS does_instead
+FROM ranked AS r
+LEFT JOIN instead AS i ON i.run = r.run AND i.rank = r.rank AND i.producer = r.producer AND i.iteration = r.iteration
+WHERE r.place = 1 AND r.ranks > 1
+ORDER BY r.run, r.producer, try_cast(r.iteration AS BIGINT), r.iteration;

@@ -1,0 +1,34 @@
+-- title: Who blocks on the GPU
+-- what it answers: Which calls wait for the GPU, for how long, and inside which operator?
+-- columns and units:
+--   run         run of the trace
+--   rank        rank; null where nothing tells it
+--   trace_id    trace
+--   api         blocking call
+--   op          innermost operator around it; null outside operators
+--   calls       calls
+--   blocked_ms  time that they took, ms
+--   mean_us     mean, µs
+--   max_us      longest, µs
+--   share_pct   part of the wall time of the trace, %
+WITH blocking AS (
+  SELECT * FROM launch_calls
+  WHERE regexp_matches(api, '(?i)(device|stream|event|ctx)synchronize|^(cuda|hip)memcpy(2d|3d)?$|^cumemcpy(htod|dtoh|dtod)?$|^(cuda|hip)free$')
+),
+placed AS (
+  SELECT b.*, s.event_index AS op_index
+  FROM blocking AS b
+  ASOF LEFT JOIN host_segments('cpu_op') AS s ON s.trace_id = b.trace_id AND s.pid = b.pid::VARCHAR AND s.tid = b.tid::VARCHAR AND s.start_ns <= b.start_ns
+)
+SELECT
+  p.run, p.rank, p.trace_id, p.api, e.name AS op,
+  count(*) AS calls,
+  round(sum(p.dur_ns) / 1e6, 3) AS blocked_ms,
+  round(avg(p.dur_ns) / 1e3, 3) AS mean_us,
+  round(max(p.dur_ns) / 1e3, 3) AS max_us,
+  round(100.0 * sum(p.dur_ns) / nullif(any_value(t.end_ns - t.start_ns), 0), 2) AS share_pct
+FROM placed AS p
+JOIN selected_traces AS t ON t.trace_id = p.trace_id
+LEFT JOIN cpu_events AS e ON e.trace_id = p.trace_id AND e.event_index = p.op_index
+GROUP BY p.run, p.rank, p.trace_id, p.api, e.name
+ORDER BY p.run, p.rank, p.trace_id, blocked_ms DESC, p.api, op;

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"tracelake/analyze/query"
+)
+
+type analyzeOptions struct {
+	run, trace, iteration, groupBy string
+	rank, device, top              int64
+	from, to                       time.Duration
+	set                            []string
+	format                         string
+	list                           bool
+	maxMemory                      sizeValue
+	threads                        int
+
+	given func(flag string) bool
+}
+
+func (o *analyzeOptions) flags(f *pflag.FlagSet) {
+	f.BoolVar(&o.list, "list", false, "list the analyses")
+	f.StringVar(&o.run, "run", "", "traces of this run only")
+	f.Int64Var(&o.rank, "rank", 0, "traces of this rank only")
+	f.StringVar(&o.trace, "trace", "", "the trace with this trace_id only")
+	f.Int64Var(&o.device, "device", 0, "GPU work of this device only")
+	f.StringVar(&o.iteration, "iteration", "", "work launched in iterations with this ID only")
+	f.DurationVar(&o.from, "from", 0, "events that start at or after this time since the start of their trace, as in 1.5ms")
+	f.DurationVar(&o.to, "to", 0, "events that start before this time")
+	f.Int64Var(&o.top, "top", 0, "rows, where an analysis shows the largest only")
+	f.StringVar(&o.groupBy, "by", "", "what to group by, where an analysis has a choice")
+	f.StringArrayVar(&o.set, "set", nil, "NAME=VALUE: a parameter of the analysis. Repeatable")
+	f.StringVar(&o.format, "format", string(query.Table), "table, csv, json (one object per line) or parquet")
+	f.Var(&o.maxMemory, "max-memory", "memory that DuckDB may take before it spills to disk (default: 80 % of the machine)")
+	f.IntVar(&o.threads, "threads", 0, "threads of DuckDB (default: one per processor)")
+}
+
+func newAnalyzeCommand() *cobra.Command {
+	o := &analyzeOptions{}
+	c := &cobra.Command{
+		Use:   "analyze NAME LAKE",
+		Short: "Answer one of the usual questions about a dataset",
+		Long: `Run one of the analyses that come with tracelake over a dataset. Each is an SQL
+file that any DuckDB with the dataset's _tracelake/views.sql runs as well;
+"tracelake analyze NAME" without a dataset explains one.
+
+Before the answer, a line on stderr says how far the traces can be trusted;
+"analyze trust" has the details.
+
+` + analysisList(),
+		Example: `  tracelake analyze devices lake
+  tracelake analyze kernels lake --run train --rank 0 --top 10 --by name+shape
+  tracelake analyze idle lake --format csv > idle.csv`,
+		Args: cobra.MaximumNArgs(2),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveFilterDirs
+			}
+			var names []string
+			for _, a := range query.Analyses() {
+				names = append(names, a.Name+"\t"+a.Title)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			o.given = func(flag string) bool { return c.Flags().Changed(flag) }
+			out := c.OutOrStdout()
+			if o.list || len(args) == 0 {
+				if !o.list {
+					return errUsage("analyze: give an analysis and a dataset\n\n%s", analysisList())
+				}
+				_, err := io.WriteString(out, analysisList())
+				return err
+			}
+			a, ok := query.Lookup(args[0])
+			if !ok {
+				return errUsage("analyze: no analysis %q\n\n%s", args[0], analysisList())
+			}
+			if len(args) == 1 {
+				_, err := io.WriteString(out, explain(a))
+				return err
+			}
+			return runAnalyze(c.Context(), out, c.ErrOrStderr(), a, args[1], o)
+		},
+	}
+	o.flags(c.Flags())
+	return c
+}
+
+// analysisList lists the catalogue.
+func analysisList() string {
+	var b strings.Builder
+	b.WriteString("Analyses:\n")
+	for _, a := range query.Analyses() {
+		fmt.Fprintf(&b, "  %-18s %s\n", a.Name, a.Title)
+	}
+	return b.String()
+}
+
+// explain prints the header of an analysis.
+func explain(a query.Analysis) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n\n%s\n", a.Name, a.Title, a.Answers)
+	for _, part := range []struct {
+		title string
+		list  []query.ColumnDoc
+	}{{"Parameters", a.Params}, {"Columns", a.Columns}} {
+		if len(part.list) > 0 {
+			fmt.Fprintf(&b, "\n%s:\n", part.title)
+		}
+		for _, c := range part.list {
+			fmt.Fprintf(&b, "  %-24s %s\n", c.Name, c.Doc)
+		}
+	}
+	return b.String()
+}
+
+// variables returns what the options select, by variable of the SQL.
+func (o *analyzeOptions) variables(a query.Analysis) (map[string]any, error) {
+	vars := map[string]any{}
+	put := func(flag, name string, value any) {
+		if o.given(flag) {
+			vars[name] = value
+		}
+	}
+	put("run", "run", o.run)
+	put("rank", "rank", o.rank)
+	put("trace", "trace", o.trace)
+	put("device", "device", o.device)
+	put("iteration", "iteration", o.iteration)
+	put("from", "from_ns", o.from.Nanoseconds())
+	put("to", "to_ns", o.to.Nanoseconds())
+	put("top", "top", o.top)
+	put("by", "group_by", o.groupBy)
+	for _, s := range o.set {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok || name == "" {
+			return nil, errUsage("analyze: --set %s: want NAME=VALUE", s)
+		}
+		vars[name] = value
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			vars[name] = n
+		}
+	}
+	shared := []string{"run", "rank", "trace", "device", "iteration", "from_ns", "to_ns"}
+	for name := range vars {
+		own := slices.ContainsFunc(a.Params, func(p query.ColumnDoc) bool { return p.Name == name })
+		if !own && !slices.Contains(shared, name) {
+			return nil, errUsage("analyze: %s has no parameter %s", a.Name, strings.Replace(name, "group_by", "--by", 1))
+		}
+	}
+	if o.given("top") && o.top < 0 {
+		return nil, errUsage("analyze: --top must not be negative")
+	}
+	return vars, nil
+}
+
+func runAnalyze(ctx context.Context, stdout, stderr io.Writer, a query.Analysis, dir string, o *analyzeOptions) (err error) {
+	format, err := query.ParseFormat(o.format)
+	if err != nil {
+		return errUsage("analyze: %v", err)
+	}
+	vars, err := o.variables(a)
+	if err != nil {
+		return err
+	}
+	db, err := openLake(ctx, dir, o.maxMemory, o.threads)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	for name, value := range vars {
+		if err := db.Set(ctx, name, value); err != nil {
+			return err
+		}
+	}
+	if a.Name != "trust" {
+		line, err := db.TrustLine(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(stderr, line)
+	}
+	rows, err := db.Query(ctx, a.SQL)
+	if err != nil {
+		return err
+	}
+	return query.Print(stdout, format, rows)
+}

@@ -1,0 +1,148 @@
+-- What analyses share. The views show what these variables select, and all of
+-- it where they are not set (SET VARIABLE run = 'name'): run, rank, trace
+-- (trace_id), device, iteration, and from_ns and to_ns, which count from the
+-- start of each trace.
+CREATE OR REPLACE VIEW selected_traces AS
+SELECT * FROM traces
+WHERE duplicate_of IS NULL AND outcome <> 'rejected' AND source <> 'tables'
+  AND (getvariable('run') IS NULL OR run = getvariable('run')::VARCHAR)
+  AND (getvariable('rank') IS NULL OR rank = getvariable('rank')::BIGINT)
+  AND (getvariable('trace') IS NULL OR trace_id = getvariable('trace')::VARCHAR);
+
+-- What a piece of GPU work is for. Collectives are told by what the profiler
+-- says of them, or by the names of the libraries' kernels.
+CREATE OR REPLACE MACRO gpu_class(kind, name, collective_name) AS CASE
+  WHEN kind IN ('gpu_memcpy', 'gpu_memset') THEN 'memory'
+  WHEN collective_name IS NOT NULL THEN 'communication'
+  WHEN regexp_matches(name, '^(void )?(nccl|rccl|mscclpp?|oneccl|hccl)|ncclDevKernel|ncclKernel|rcclGenericKernel|cross_device_reduce|deep_ep::|nvshmem') THEN 'communication'
+  ELSE 'compute' END;
+
+-- Whether the recorded times of an event count: time_flag says what is wrong
+-- with those that do not.
+CREATE OR REPLACE MACRO timed(start_ns, dur_ns, time_flag) AS
+  start_ns IS NOT NULL AND dur_ns >= 0 AND (time_flag IS NULL OR time_flag = 'overruns_next');
+
+-- Whether a time lies in the selected part of a trace that starts at trace_start.
+CREATE OR REPLACE MACRO in_window(start_ns, trace_start) AS
+  (getvariable('from_ns') IS NULL OR start_ns >= trace_start + getvariable('from_ns')::BIGINT)
+  AND (getvariable('to_ns') IS NULL OR start_ns < trace_start + getvariable('to_ns')::BIGINT);
+
+-- GPU work whose times count. process is set where device ordinals count within
+-- a process (Nsight Systems).
+CREATE OR REPLACE VIEW gpu_work AS
+SELECT
+  g.trace_id, t.run, t.rank, CASE WHEN t.source = 'nsys' THEN g.pid END AS process, g.device, g.stream, g.event_index,
+  g.kind, gpu_class(g.kind, g.name, g.collective_name) AS class, g.name, g.start_ns, g.dur_ns, g.start_ns + g.dur_ns AS end_ns,
+  g.time_flag, g.correlation, g.launch_id, g.link_status, g.graph_id, g.graph_node_id, g.external_id, g.bytes, g.copy_kind,
+  g.src_memory, g.dst_memory, g.grid_x, g.grid_y, g.grid_z, g.block_x, g.block_y, g.block_z, g.occupancy_pct,
+  g.collective_name, g.collective_dtype, g.in_msg_nelems, g.out_msg_nelems, g.group_size, g.process_group_name, g.process_group_ranks, g.collective_seq,
+  g.iteration_producer, g.iteration_id, g.iteration_range, g.unresolved_reason, t.start_ns AS trace_start_ns
+FROM gpu_events AS g
+JOIN selected_traces AS t ON t.trace_id = g.trace_id
+WHERE timed(g.start_ns, g.dur_ns, g.time_flag)
+  AND (getvariable('device') IS NULL OR g.device = getvariable('device')::BIGINT)
+  AND (getvariable('iteration') IS NULL OR g.iteration_id = getvariable('iteration')::VARCHAR)
+  AND in_window(g.start_ns, t.start_ns);
+
+-- Calls of the runtime or driver whose times count.
+CREATE OR REPLACE VIEW launch_calls AS
+SELECT
+  l.trace_id, t.run, t.rank, l.event_index, l.api, l.start_ns, l.dur_ns, l.start_ns + l.dur_ns AS end_ns, l.pid, l.tid,
+  l.correlation, l.external_id, l.stream, l.gpu_event_count, l.iteration_producer, l.iteration_id, l.iteration_range, l.unresolved_reason,
+  t.start_ns AS trace_start_ns
+FROM launches AS l
+JOIN selected_traces AS t ON t.trace_id = l.trace_id
+WHERE timed(l.start_ns, l.dur_ns, l.time_flag)
+  AND (getvariable('iteration') IS NULL OR l.iteration_id = getvariable('iteration')::VARCHAR)
+  AND in_window(l.start_ns, t.start_ns);
+
+-- The time that each GPU spends in each mix of classes: how many compute,
+-- communication and memory events run from start_ns to end_ns. Sums of these
+-- rows are exact unions.
+CREATE OR REPLACE VIEW gpu_states AS
+WITH points AS (
+  SELECT trace_id, process, device, start_ns AS moment, (class = 'compute')::INT AS c, (class = 'communication')::INT AS m, (class = 'memory')::INT AS x FROM gpu_work
+  UNION ALL
+  SELECT trace_id, process, device, end_ns, -(class = 'compute')::INT, -(class = 'communication')::INT, -(class = 'memory')::INT FROM gpu_work
+),
+steps AS (
+  SELECT trace_id, process, device, moment, sum(c)::BIGINT AS c, sum(m)::BIGINT AS m, sum(x)::BIGINT AS x FROM points GROUP BY ALL
+)
+SELECT
+  trace_id, process, device, moment AS start_ns, lead(moment) OVER w AS end_ns,
+  sum(c) OVER w AS compute, sum(m) OVER w AS communication, sum(x) OVER w AS memory
+FROM steps
+WINDOW w AS (PARTITION BY trace_id, process, device ORDER BY moment)
+QUALIFY lead(moment) OVER w IS NOT NULL;
+
+-- The calls of host code, which nest per thread: where each starts or ends and
+-- what then is the innermost one. wanted is a category such as 'cpu_op' or
+-- 'python_function'. Events without a length are in no tree.
+CREATE OR REPLACE MACRO host_segments(wanted) AS TABLE
+WITH calls AS (
+  SELECT e.trace_id, coalesce(e.pid::VARCHAR, e.pid_text) AS pid, coalesce(e.tid::VARCHAR, e.tid_text) AS tid, e.event_index, e.start_ns, e.start_ns + e.dur_ns AS end_ns
+  FROM cpu_events AS e
+  JOIN selected_traces AS t ON t.trace_id = e.trace_id
+  WHERE e.category = wanted AND timed(e.start_ns, e.dur_ns, e.time_flag) AND e.dur_ns > 0 AND in_window(e.start_ns, t.start_ns)
+),
+points AS (
+  SELECT trace_id, pid, tid, start_ns AS moment, 1 AS d, -end_ns AS inner_last, event_index FROM calls
+  UNION ALL
+  SELECT trace_id, pid, tid, end_ns, -1, 0, event_index FROM calls
+),
+depths AS (
+  SELECT *, sum(d) OVER (PARTITION BY trace_id, pid, tid ORDER BY moment, d, inner_last, event_index ROWS UNBOUNDED PRECEDING) AS depth FROM points
+),
+tops AS (
+  SELECT *, last_value(CASE WHEN d > 0 THEN event_index END IGNORE NULLS)
+    OVER (PARTITION BY trace_id, pid, tid, depth ORDER BY moment, d, inner_last, event_index ROWS UNBOUNDED PRECEDING) AS innermost
+  FROM depths
+)
+SELECT
+  trace_id, pid, tid, moment AS start_ns, lead(moment) OVER w AS end_ns,
+  CASE WHEN depth > 0 THEN innermost END AS event_index, -- the innermost call from here to end_ns
+  CASE WHEN d > 0 THEN event_index END AS opened, depth,
+  CASE WHEN d > 0 AND depth > 1 THEN lag(innermost) OVER w END AS parent
+FROM tops
+WINDOW w AS (PARTITION BY trace_id, pid, tid ORDER BY moment, d, inner_last, event_index);
+
+-- GPU time by the call that launched it, and its running sum per thread.
+CREATE OR REPLACE VIEW launched AS
+WITH work AS (
+  SELECT trace_id, launch_id, sum(dur_ns)::BIGINT AS gpu_ns, count(*) AS gpu_events FROM gpu_work WHERE launch_id IS NOT NULL GROUP BY ALL
+)
+SELECT l.trace_id, l.pid::VARCHAR AS pid, l.tid::VARCHAR AS tid, l.event_index, l.start_ns, w.gpu_ns, w.gpu_events,
+  sum(w.gpu_ns) OVER (PARTITION BY l.trace_id, l.pid, l.tid ORDER BY l.start_ns, l.event_index ROWS UNBOUNDED PRECEDING)::BIGINT AS gpu_ns_so_far
+FROM work AS w
+JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
+WHERE l.start_ns IS NOT NULL;
+
+-- The calls of host code with their own and inclusive time on CPU and GPU. GPU
+-- time belongs to the innermost call that encloses the launch.
+CREATE OR REPLACE MACRO host_tree(wanted) AS TABLE
+WITH segments AS MATERIALIZED (
+  SELECT * FROM host_segments(wanted)
+),
+own AS (
+  SELECT trace_id, event_index, sum(end_ns - start_ns)::BIGINT AS self_ns FROM segments WHERE event_index IS NOT NULL AND end_ns IS NOT NULL GROUP BY ALL
+),
+gpu AS (
+  SELECT l.trace_id, s.event_index, sum(l.gpu_ns)::BIGINT AS gpu_self_ns, sum(l.gpu_events)::BIGINT AS gpu_events
+  FROM launched AS l
+  ASOF JOIN segments AS s ON s.trace_id = l.trace_id AND s.pid = l.pid AND s.tid = l.tid AND s.start_ns <= l.start_ns
+  WHERE s.event_index IS NOT NULL
+  GROUP BY ALL
+),
+calls AS (
+  SELECT e.trace_id, e.event_index, coalesce(e.pid::VARCHAR, e.pid_text) AS pid, coalesce(e.tid::VARCHAR, e.tid_text) AS tid, e.name, e.start_ns, e.start_ns + e.dur_ns AS end_ns, e.dur_ns,
+    e.input_dims, e.input_types, e.concrete_inputs, e.flops, e.external_id, e.sequence_number, e.module_hierarchy, e.call_stack, s.depth, s.parent
+  FROM segments AS s
+  JOIN cpu_events AS e ON e.trace_id = s.trace_id AND e.event_index = s.opened
+)
+SELECT c.*, coalesce(o.self_ns, 0) AS self_ns, coalesce(g.gpu_self_ns, 0) AS gpu_self_ns, coalesce(g.gpu_events, 0) AS gpu_events,
+  coalesce(b.gpu_ns_so_far, 0) - coalesce(a.gpu_ns_so_far, 0) AS gpu_total_ns
+FROM calls AS c
+LEFT JOIN own AS o ON o.trace_id = c.trace_id AND o.event_index = c.event_index
+LEFT JOIN gpu AS g ON g.trace_id = c.trace_id AND g.event_index = c.event_index
+ASOF LEFT JOIN launched AS a ON a.trace_id = c.trace_id AND a.pid = c.pid AND a.tid = c.tid AND a.start_ns < c.start_ns
+ASOF LEFT JOIN launched AS b ON b.trace_id = c.trace_id AND b.pid = c.pid AND b.tid = c.tid AND b.start_ns < c.end_ns;
