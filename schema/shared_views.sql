@@ -112,7 +112,7 @@ WITH work AS (
   SELECT trace_id, launch_id, sum(dur_ns)::BIGINT AS gpu_ns, count(*) AS gpu_events FROM gpu_work WHERE launch_id IS NOT NULL GROUP BY ALL
 )
 SELECT l.trace_id, l.pid::VARCHAR AS pid, l.tid::VARCHAR AS tid, l.event_index, l.start_ns, w.gpu_ns, w.gpu_events,
-  sum(w.gpu_ns) OVER (PARTITION BY l.trace_id, l.pid, l.tid ORDER BY l.start_ns, l.event_index ROWS UNBOUNDED PRECEDING)::BIGINT AS gpu_ns_so_far
+  sum(w.gpu_ns) OVER (PARTITION BY l.trace_id, l.pid, l.tid ORDER BY l.start_ns)::BIGINT AS gpu_ns_so_far
 FROM work AS w
 JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
 WHERE l.start_ns IS NOT NULL;
@@ -129,7 +129,7 @@ own AS (
 gpu AS (
   SELECT l.trace_id, s.event_index, sum(l.gpu_ns)::BIGINT AS gpu_self_ns, sum(l.gpu_events)::BIGINT AS gpu_events
   FROM launched AS l
-  ASOF JOIN segments AS s ON s.trace_id = l.trace_id AND s.pid = l.pid AND s.tid = l.tid AND s.start_ns <= l.start_ns
+  ASOF JOIN (SELECT * FROM segments WHERE end_ns > start_ns) AS s ON s.trace_id = l.trace_id AND s.pid = l.pid AND s.tid = l.tid AND s.start_ns <= l.start_ns
   WHERE s.event_index IS NOT NULL
   GROUP BY ALL
 ),

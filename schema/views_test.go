@@ -18,8 +18,12 @@ const viewsScript = `
 import sys, duckdb
 con = duckdb.connect()
 con.execute(open(sys.argv[1]).read())
+shared = {"selected_traces", "gpu_work", "launch_calls", "gpu_states", "launched"}
 for name, columns in con.execute("""
     SELECT table_name, count(*) FROM information_schema.columns GROUP BY ALL ORDER BY table_name""").fetchall():
+    if name in shared:
+        con.execute(f"SELECT * FROM {name}").fetchall()
+        continue
     rows = con.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0]
     types = dict(con.execute(f"SELECT column_name, column_type FROM (DESCRIBE {name})").fetchall())
     print(name, columns, rows, types.get("run"), types.get("rank"))

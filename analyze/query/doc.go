@@ -4,4 +4,6 @@
 //
 // The engine needs cgo. Built without it, or with the tag noduckdb, Open fails
 // with ErrNoDuckDB and everything else works.
+//
+//go:generate go run ./internal/gen ../../docs/analyses.md
 package query

@@ -162,11 +162,12 @@ func TestAnalyses(t *testing.T) {
 	root, id := sample(t)
 	db := open(t, root)
 	for name, want := range map[string]string{
-		"kernels": "name,kernels,total_ns,total_ms,mean_us,share_pct\n" +
-			"gemm,2,80,0,0.04,80\n" +
-			"copy \x1b[31mred,1,20,0,0.02,20\n",
-		"devices": "run,rank,trace_id,device,gpu,gpu_events,excluded,busy_ns,window_ns,busy_pct,overlap\n" +
-			"job,3," + id + ",0,,4,1,100,150,66.67,1\n",
+		"kernels": "name,class,events,total_ns,total_ms,mean_us,min_us,p50_us,p95_us,max_us,stddev_us,share_pct\n" +
+			"gemm,compute,2,80,0,0.04,0.02,0.04,0.058,0.06,0.028,80\n" +
+			"copy \x1b[31mred,compute,1,20,0,0.02,0.02,0.02,0.02,0.02,,20\n",
+		"devices": "run,rank,trace_id,process,device,gpu,gpu_events,excluded,window_ns,busy_ns,idle_ns,busy_pct," +
+			"compute_ns,communication_ns,memory_ns,exposed_communication_ns,exposed_memory_ns,overlap\n" +
+			"job,3," + id + ",,0,,3,1,150,100,50,66.67,100,0,0,0,0,1\n",
 		"unlinked": "run,rank,trace_id,kind,link_status,unresolved_reason,gpu_events,total_ms,share_pct\n" +
 			"job,3," + id + ",gpu_kernel,linked,launch_outside_iteration_range,1,0,20\n" +
 			"job,3," + id + ",gpu_kernel,unlinked,no_launch_record,1,0,20\n",

@@ -1,10 +1,11 @@
 -- title: Busiest kernels
--- what it answers: Which GPU work takes most of the time, over all selected traces?
+-- what it answers: Which kernels take most of the GPU time, over all selected traces?
 --   Events whose recorded times cannot be trusted are left out: see time_flag. SET VARIABLE group_by to class, kind, stream,
 --   shape (grid and block), rank, iteration or device groups by that instead of the name, or by name+shape and the like.
 -- parameters:
---   group_by   name (the default), class, kind, stream, shape, rank, iteration, device, or several joined by +
---   top  rows; default 25
+--   group_by  name (the default), class, kind, stream, shape, rank, iteration, device, or several joined by +
+--   kinds     kernels (the default) or all, which adds copies and sets; grouped by class or kind it is all by default
+--   top       rows; default 25
 -- columns and units:
 --   name       kernel as the profiler named it, or what else group_by says
 --   class      compute, communication or memory; null where a group has several
@@ -17,7 +18,7 @@
 --   p95_us     95th percentile, µs
 --   max_us     longest, µs
 --   stddev_us  standard deviation, µs
---   share_pct  part of the summed time of all selected GPU work, %
+--   share_pct  part of the summed time of all that is grouped, %
 WITH keyed AS (
   SELECT
     array_to_string(list_transform(string_split(coalesce(getvariable('group_by')::VARCHAR, 'name'), '+'), lambda b: CASE b
@@ -32,6 +33,8 @@ WITH keyed AS (
       ELSE error('group_by: ' || b || ' is none of name, class, kind, stream, shape, rank, iteration, device') END), ' | ') AS name,
     class, dur_ns
   FROM gpu_work
+  WHERE kind IN ('gpu_kernel', 'gpu_graph')
+    OR coalesce(getvariable('kinds')::VARCHAR, CASE WHEN regexp_matches(getvariable('group_by')::VARCHAR, 'class|kind') THEN 'all' END, 'kernels') = 'all'
 )
 SELECT
   name,
