@@ -133,6 +133,9 @@ func (s *status) keys(dir string) Keys {
 	k := Keys{s.ModelID, s.Revision, s.Framework, s.Mode, s.Tracer, s.TracerVersion}
 	if k.Model == "" && s.Schema >= 2 {
 		k.Model = s.Model
+		if k.Revision == "" && s.ModelPath != "" { // a local model, whose name says little
+			k.Model = s.ModelPath
+		}
 	}
 	if k.Model != "" {
 		return k

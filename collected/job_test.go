@@ -55,6 +55,18 @@ func TestReadJob(t *testing.T) {
 			"rank0.1.pt.trace.json.gz trace/h_1.2.pt.trace.json", "",
 		},
 		{
+			"of version 2", "x",
+			map[string]string{StatusFile: `{"schema":2,"model":"gpt2","model_path":"/cache/snapshots/r","revision":"r","mode":"eval","tracer":"t","framework":"vllm","key":"k"}`},
+			Keys{"gpt2", "r", "vllm", "eval", "t", ""},
+			"", "",
+		},
+		{
+			"of version 2, local", "x",
+			map[string]string{StatusFile: `{"schema":2,"model":"tiny","model_path":"/m/tiny","mode":"eval","tracer":"t","framework":"vllm","key":"k"}`},
+			Keys{"/m/tiny", "", "vllm", "eval", "t", ""},
+			"", "",
+		},
+		{
 			"of a local path", "torch_dispatch",
 			map[string]string{StatusFile: `{"job":{"model_path":"/m/tiny","mode":"train","tracer":"torch_dispatch","framework":"huggingface"},"tables":"none"}`},
 			Keys{"/m/tiny", "", "huggingface", "train", "torch_dispatch", ""},

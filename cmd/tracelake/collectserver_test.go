@@ -44,8 +44,8 @@ func profiled(t *testing.T, dir string, start int) (url string, calls *[]string)
 	return s.URL, calls
 }
 
-// command runs a command line and returns its output and exit code.
-func command(t *testing.T, args ...string) (stdout, stderr string, code int) {
+// commandLine runs a command line and returns its output and exit code.
+func commandLine(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, log bytes.Buffer
 	root := newRoot()
@@ -68,7 +68,7 @@ func TestCollectServer(t *testing.T) {
 	}
 	lake, record := filepath.Join(t.TempDir(), "lake"), filepath.Join(t.TempDir(), "window.json")
 	address := strings.Replace(url, "http://", "http://user:secret@", 1) + "/v1"
-	stdout, stderr, code := command(t, "collect", "--server", address, "--trace-dir", dir, "--request-file", requests, "--convert", lake, "--record", record)
+	stdout, stderr, code := commandLine(t, "collect", "--server", address, "--trace-dir", dir, "--request-file", requests, "--convert", lake, "--record", record)
 	var w serverWindow
 	if err := json.Unmarshal([]byte(stdout), &w); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
@@ -93,7 +93,7 @@ func TestCollectServer(t *testing.T) {
 func TestCollectServerMaxBytes(t *testing.T) {
 	dir, lake := t.TempDir(), filepath.Join(t.TempDir(), "lake")
 	url, _ := profiled(t, dir, 200)
-	stdout, _, code := command(t, "collect", "--server", url, "--trace-dir", dir, "--exec", "true", "--convert", lake, "--trace-max-bytes", "10")
+	stdout, _, code := commandLine(t, "collect", "--server", url, "--trace-dir", dir, "--exec", "true", "--convert", lake, "--trace-max-bytes", "10")
 	if code != exitOK || !strings.Contains(stdout, `"skipped":"max_bytes"`) {
 		t.Errorf("%d %s", code, stdout)
 	}
@@ -102,7 +102,7 @@ func TestCollectServerMaxBytes(t *testing.T) {
 func TestCollectServerRejected(t *testing.T) {
 	dir := t.TempDir()
 	url, calls := profiled(t, dir, 404)
-	stdout, stderr, code := command(t, "collect", "--server", url, "--trace-dir", dir, "--duration", "60", "--server-model", "m")
+	stdout, stderr, code := commandLine(t, "collect", "--server", url, "--trace-dir", dir, "--duration", "60", "--server-model", "m")
 	if code != exitFailed || !strings.Contains(stdout, `"start_outcome":"rejected"`) || !strings.Contains(stderr, "--profiler-config") || len(*calls) != 1 {
 		t.Errorf("%d %v %s %s", code, *calls, stdout, stderr)
 	}
@@ -121,7 +121,7 @@ func TestCollectServerUsage(t *testing.T) {
 		{"--exec", "true"},
 		{"--server", "http://h", "--duration", "1", "--api-key-env", "TRACELAKE_NO_SUCH_KEY"},
 	} {
-		if _, stderr, code := command(t, append([]string{"collect"}, args...)...); code != exitUsage {
+		if _, stderr, code := commandLine(t, append([]string{"collect"}, args...)...); code != exitUsage {
 			t.Errorf("%v: %d %s", args, code, stderr)
 		}
 	}
