@@ -13,7 +13,7 @@ const (
 	defaultGrace   = 5 * time.Second
 
 	// A worker whose result is in gets this long to exit.
-	exitGrace = 30 * time.Second
+	defaultExitGrace = 30 * time.Second
 	// A worker that closed its event descriptor without a result can only
 	// fail; it gets this long to end by itself.
 	closedGrace = 5 * time.Second

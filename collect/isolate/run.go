@@ -61,6 +61,9 @@ func Run(ctx context.Context, spec Spec) Outcome {
 	if spec.Grace <= 0 {
 		spec.Grace = defaultGrace
 	}
+	if spec.ExitGrace <= 0 {
+		spec.ExitGrace = defaultExitGrace
+	}
 	r := &run{spec: &spec, out: Outcome{Started: time.Now(), Exit: -1}, oomBefore: oomKills()}
 	r.phaseStart = r.out.Started
 	if err := r.supervise(ctx); err != nil {
@@ -205,7 +208,7 @@ func (r *run) watch(ctx context.Context, c child, stream <-chan Event) ending {
 			}
 			switch {
 			case r.finished && !wasFinished:
-				exit = time.After(exitGrace)
+				exit = time.After(r.spec.ExitGrace)
 			case !open && !r.finished:
 				exit = time.After(closedGrace)
 			}
@@ -292,7 +295,7 @@ func (r *run) classify(e ending) {
 	case o.Result != nil && (r.why == OK || o.Exit == 0 && e.Signal == 0):
 		set(OK, "")
 		if r.why == OK {
-			o.Message = fmt.Sprintf("ended %v after its result because it did not exit", exitGrace)
+			o.Message = fmt.Sprintf("ended %v after its result because it did not exit", r.spec.ExitGrace)
 		}
 	case sig == syscall.SIGSEGV || sig == syscall.SIGBUS:
 		set(Segv, "crashed with %s%s", o.Signal, r.during())

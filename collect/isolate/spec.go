@@ -34,6 +34,7 @@ type Spec struct {
 	MaxRSS         int64
 	Timeout, Stall time.Duration
 	Grace          time.Duration // between SIGTERM and SIGKILL
+	ExitGrace      time.Duration // for a worker whose result is in to exit
 
 	// Progress is called for each progress event, from one goroutine.
 	Progress func(Event)
