@@ -65,7 +65,7 @@ func TestCollectUsage(t *testing.T) {
 		"unknown flag: --models":      {2, []string{"collect", "--models", "a"}},
 		"--batch-size: at least 1":    {2, append([]string{"collect", "--model", "a", "--batch-size", "0"}, hf...)},
 	} {
-		if _, stderr, code := command(t, c.args...); code != c.code || !strings.Contains(stderr, says) {
+		if _, stderr, code := commandLine(t, c.args...); code != c.code || !strings.Contains(stderr, says) {
 			t.Errorf("%v: exit %d, %s; want %d and …%s…", c.args, code, stderr, c.code, says)
 		}
 	}
@@ -96,7 +96,7 @@ func TestCollectDefaults(t *testing.T) {
 
 func TestListWithoutLibraries(t *testing.T) {
 	p := barePython(t)
-	out, stderr, code := command(t, "collect", "--list-tracers", "--python", p, "--json")
+	out, stderr, code := commandLine(t, "collect", "--list-tracers", "--python", p, "--json")
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -111,13 +111,13 @@ func TestListWithoutLibraries(t *testing.T) {
 	if !names["torch_profiler"] || !names["vllm_profiler"] {
 		t.Error(out)
 	}
-	if out, stderr, code := command(t, "collect", "--list-tracers", "--framework", "vllm", "--python", p); code != 0 || strings.Contains(out, "torch_dispatch") {
+	if out, stderr, code := commandLine(t, "collect", "--list-tracers", "--framework", "vllm", "--python", p); code != 0 || strings.Contains(out, "torch_dispatch") {
 		t.Errorf("%s%s", out, stderr)
 	}
-	if out, stderr, code := command(t, "collect", "--describe-tracer", "meta_ops", "--python", p); code != 0 || !strings.Contains(out, "tables") {
+	if out, stderr, code := commandLine(t, "collect", "--describe-tracer", "meta_ops", "--python", p); code != 0 || !strings.Contains(out, "tables") {
 		t.Errorf("%s%s", out, stderr)
 	}
-	if _, stderr, code := command(t, "collect", "--describe-tracer", "unheard", "--python", p); code != 2 {
+	if _, stderr, code := commandLine(t, "collect", "--describe-tracer", "unheard", "--python", p); code != 2 {
 		t.Errorf("%d, %s", code, stderr)
 	}
 }
@@ -130,12 +130,12 @@ func TestMissingLibraryIsOneLine(t *testing.T) {
 		{"collect", "--framework", "vllm", "--model", "org/a", "--output-dir", dir, "--python", p},
 		{"worker", "--framework", "huggingface", "--model-path", dir, "--tracer", "meta_ops", "--output-dir", dir, "--python", p},
 	} {
-		_, stderr, code := command(t, args...)
+		_, stderr, code := commandLine(t, args...)
 		if code != 1 || strings.Contains(stderr, "\n") || !strings.Contains(stderr, "torch is not installed") {
 			t.Errorf("%v: %d, %s", args, code, stderr)
 		}
 	}
-	out, stderr, code := command(t, "collect", "doctor", "--python", p)
+	out, stderr, code := commandLine(t, "collect", "doctor", "--python", p)
 	if code != 0 || !strings.Contains(out, "pip install 'torch") || !strings.Contains(out, "no: torch is not installed") {
 		t.Errorf("%d, %s\n%s", code, stderr, out)
 	}
