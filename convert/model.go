@@ -2,7 +2,6 @@ package convert
 
 import (
 	"slices"
-	"sort"
 
 	"tracelake/analyze/link"
 	"tracelake/kineto"
@@ -110,27 +109,7 @@ func (t *times) order() []int32 {
 	return t.byStart
 }
 
-func (t *times) sortByStart() []int32 {
-	p := make([]int32, len(t.start))
-	sorted := true
-	for i := range p {
-		p[i] = int32(i)
-		if i > 0 && (t.start[i] < t.start[i-1] || t.start[i-1] == schema.Null) {
-			sorted = false
-		}
-	}
-	if sorted && (len(p) == 0 || t.start[0] != schema.Null) {
-		return p
-	}
-	sort.SliceStable(p, func(a, b int) bool {
-		x, y := t.start[p[a]], t.start[p[b]]
-		if x == schema.Null || y == schema.Null {
-			return x != schema.Null && y == schema.Null
-		}
-		return x < y
-	})
-	return p
-}
+func (t *times) sortByStart() []int32 { return sortRuns(t.start) }
 
 // model is a trace ready for linking, with what its tables need besides.
 type model struct {

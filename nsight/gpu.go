@@ -233,25 +233,18 @@ func (r *reader) launchRows(t *read) {
 	}
 	r.time(t.col("start"), t.col("end"))
 	r.see(t.col("globalTid"))
-	classes := map[int64]int64{}
+	var classes, stripped stringTable
 	for _, class := range r.distinct(t.col("eventClass")) {
-		classes[class] = r.names.put(apiClass(class))
+		classes.set(class, r.names.put(apiClass(class)))
 	}
-	stripped := map[int64]int64{}
 	for _, id := range r.distinct(t.col("nameId")) {
 		if n := r.string(id); n != schema.Null {
-			stripped[id] = r.names.put(apiVersion.ReplaceAllString(r.names.list[n], ""))
+			stripped.set(id, r.names.put(apiVersion.ReplaceAllString(r.names.list[n], "")))
 		}
-	}
-	api := func(id int64) int64 {
-		if n, ok := stripped[id]; ok {
-			return n
-		}
-		return schema.Null
 	}
 	tid := t.col("globalTid")
 	rows.add(t.n, map[string]filler{
-		"event_index": counting(t.first), "category": mapped(t.col("eventClass"), func(class int64) int64 { return classes[class] }), "api": mapped(t.col("nameId"), api),
+		"event_index": counting(t.first), "category": mapped(t.col("eventClass"), classes.get), "api": mapped(t.col("nameId"), stripped.get),
 		"start_ns": plain(t.col("start")), "dur_ns": combined(t.col("end"), t.col("start"), func(end, start int64) int64 { return duration(start, end) }),
 		"pid": mapped(tid, processID), "tid": mapped(tid, threadID), "global_pid": mapped(tid, processKey),
 		"correlation": nonzero(t.col("correlationId")), "return_value": plain(t.col("returnValue")),

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
@@ -134,47 +136,69 @@ func (w *writer) header(o options) {
 	}
 }
 
-// events writes kernels, their launches and the iterations, ordered by start.
+// event is a kernel and its launch.
+type event struct {
+	launch, returned, start, end, correlation int64
+	process, n                                int64
+}
+
+// events writes kernels, their launches and the iterations in the order of a
+// real export: GPU work and ranges by start, calls by thread.
 func (w *writer) events(o options) {
-	r := rand.New(rand.NewPCG(o.seed, 28))
-	type state struct{ host, gpu, correlation int64 }
-	procs := make([]state, o.processes)
-	for p := range procs {
-		procs[p] = state{host: 1_000_000_000 + int64(p)*911, correlation: 100}
+	var all []event
+	var ranges [][]any
+	for p := range o.processes {
+		list, marks := simulate(o, p)
+		call := make([]int64, 8)
+		for _, e := range list {
+			copy(call, []int64{e.launch, e.returned, 0, globalID(pid(p), pid(p)), e.correlation, 1, 0, null})
+			w.integers("CUPTI_ACTIVITY_KIND_RUNTIME", call)
+		}
+		all, ranges = append(all, list...), append(ranges, marks...)
 	}
-	kernel, call := make([]int64, 38), make([]int64, 8)
+	slices.SortStableFunc(all, func(a, b event) int { return cmp.Compare(a.start, b.start) })
+	slices.SortStableFunc(ranges, func(a, b []any) int { return cmp.Compare(a[0].(int64), b[0].(int64)) })
+	kernel := make([]int64, 38)
 	for i := range kernel {
 		kernel[i] = null
 	}
-	var ranges [][]any
-	starts := make([]int64, o.processes)
-	for k := range o.kernels {
-		p := k % o.processes
-		s := &procs[p]
-		n := k / o.processes
-		if n%o.perIteration == 0 {
-			starts[p] = s.host
-		}
-		s.host += 3_000 + r.Int64N(2_000)
-		launch := s.host
-		s.host += 1_500 + r.Int64N(500)
-		start := max(s.gpu+800, launch+4_000+r.Int64N(1_000))
-		end := start + 2_000 + r.Int64N(6_000)
-		s.gpu = end
-		s.correlation += 3
+	kernel[32], kernel[33], kernel[34], kernel[35] = 0, 0, 0, 1
+	for _, e := range all {
+		n := e.n
 		name := firstKernelName + 2*((n*7+3)%o.names)
 		// The order of the columns is that of tables.go.
-		copy(kernel, []int64{start, end, 0, 1, 0, 7 + n%3*6, s.correlation, globalID(pid(p), 0), name, name + 1, name, 1, 1, 32 + n%12*8, 1 + n*37%4096, 1 + n%4, 1, 128 + n%3*128, 1, 1, 0, n % 5 * 16384, 0, 95_813_632, n + 1, 32768})
-		kernel[32], kernel[33], kernel[34], kernel[35] = 0, 0, 0, 1
+		copy(kernel, []int64{
+			e.start, e.end, 0, 1, 0, 7 + n%3*6, e.correlation, globalID(pid(e.process), 0), name, name + 1, name, 1, 1, 32 + n%12*8,
+			1 + n*37%4096, 1 + n%4, 1, 128 + n%3*128, 1, 1, 0, n % 5 * 16384, 0, 95_813_632, n + 1, 32768,
+		})
 		w.integers("CUPTI_ACTIVITY_KIND_KERNEL", kernel)
-		copy(call, []int64{launch, s.host, 0, globalID(pid(p), pid(p)), s.correlation, 1, 0, null})
-		w.integers("CUPTI_ACTIVITY_KIND_RUNTIME", call)
-		if n%o.perIteration == o.perIteration-1 {
-			text := fmt.Sprintf("stormlog.iteration/engine-%d/step-%d", p, n/o.perIteration)
-			ranges = append(ranges, []any{starts[p], s.host + 100, 59, null, null, null, text, globalID(pid(p), pid(p)), null, 0})
-		}
 	}
 	for _, x := range ranges {
 		w.row("NVTX_EVENTS", x...)
 	}
+}
+
+// simulate runs one process: a thread that launches kernels, and a GPU that
+// takes them one after another.
+func simulate(o options, p int64) (list []event, ranges [][]any) {
+	r := rand.New(rand.NewPCG(o.seed, uint64(p)))
+	host, gpu, began := int64(1_000_000_000)+p*911, int64(0), int64(0)
+	for n := int64(0); n*o.processes+p < o.kernels; n++ {
+		if n%o.perIteration == 0 {
+			began = host
+		}
+		host += 3_000 + r.Int64N(2_000)
+		e := event{launch: host, correlation: 100 + 3*n, process: p, n: n}
+		host += 1_500 + r.Int64N(500)
+		e.returned = host
+		e.start = max(gpu+800, e.launch+4_000+r.Int64N(1_000))
+		e.end = e.start + 2_000 + r.Int64N(3_000)
+		gpu = e.end
+		list = append(list, e)
+		if n%o.perIteration == o.perIteration-1 {
+			text := fmt.Sprintf("stormlog.iteration/engine-%d/step-%d", p, n/o.perIteration)
+			ranges = append(ranges, []any{began, host + 100, 59, null, null, null, text, globalID(pid(p), pid(p)), null, 0})
+		}
+	}
+	return list, ranges
 }

@@ -39,7 +39,21 @@ func varint(b []byte) (v uint64, n int) {
 	return v<<8 | uint64(b[8]), 9
 }
 
-var sizes = [12]uint8{0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0}
+// lengthOf returns how many bytes a value of a type takes.
+func lengthOf(kind uint64) int {
+	if kind < 12 {
+		return int([12]uint8{0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0}[kind])
+	}
+	return int((kind - 12) / 2)
+}
+
+// lengths holds the lengths of the types that one byte names.
+var lengths = func() (t [128]uint8) {
+	for k := range t {
+		t[k] = uint8(lengthOf(uint64(k)))
+	}
+	return t
+}()
 
 // parse reads the header of the record.
 func (r *Record) parse(t *Table) error {
@@ -53,38 +67,41 @@ func (r *Record) parse(t *Table) error {
 			return err
 		}
 	}
-	r.kinds, r.offs = r.kinds[:0], r.offs[:0]
-	at := int(header)
+	if n := len(t.Columns); cap(r.kinds) < n {
+		r.kinds, r.offs = make([]uint64, n), make([]int, n)
+	}
+	kinds, offs := r.kinds[:len(t.Columns)], r.offs[:len(t.Columns)]
+	at, col := int(header), 0
 	b := r.local[:header]
 	for k < len(b) {
+		if col == len(kinds) {
+			return corrupt(r.page, "a record of more than the %d columns of its table", col)
+		}
 		kind := uint64(b[k])
-		n := 1
-		if kind >= 0x80 {
+		if kind < 0x80 {
+			k++
+			kinds[col], offs[col] = kind, at
+			at += int(lengths[kind])
+		} else {
+			n := 0
 			if kind, n = varint(b[k:]); n == 0 {
 				return corrupt(r.page, "a record header that ends within a number")
 			}
+			k += n
+			if kind > 2*uint64(r.size)+13 {
+				return corrupt(r.page, "a value that is longer than its record")
+			}
+			kinds[col], offs[col] = kind, at
+			at += lengthOf(kind)
 		}
-		k += n
-		r.kinds, r.offs = append(r.kinds, kind), append(r.offs, at)
-		switch {
-		case kind < 10:
-			at += int(sizes[kind])
-		case kind < 12:
-			return corrupt(r.page, "a value of the unknown type %d", kind)
-		case kind > 2*uint64(r.size)+13:
-			return corrupt(r.page, "a value that is longer than its record")
-		default:
-			at += int((kind - 12) / 2)
-		}
-		if at > r.size {
-			return corrupt(r.page, "values of more than the %d bytes of their record", r.size)
+		col++
+		if at > r.size || kind == 10 || kind == 11 {
+			return corrupt(r.page, "values that their record has no room for, or of an unknown type")
 		}
 	}
+	r.kinds, r.offs = kinds[:col], offs[:col]
 	if at != r.size {
 		return corrupt(r.page, "values of %d bytes in a record of %d", at, r.size)
-	}
-	if len(r.kinds) > len(t.Columns) {
-		return corrupt(r.page, "a record of %d columns in a table of %d", len(r.kinds), len(t.Columns))
 	}
 	return nil
 }
@@ -133,10 +150,7 @@ func (r *Record) column(i int) (kind uint64, at, n int) {
 		return 0, 0, 0
 	}
 	kind, at = r.kinds[i], r.offs[i]
-	if kind < 12 {
-		return kind, at, int(sizes[kind])
-	}
-	return kind, at, int((kind - 12) / 2)
+	return kind, at, lengthOf(kind)
 }
 
 // Kind returns the type of a column.
