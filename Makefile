@@ -11,6 +11,9 @@ VENV := .venv
 TEST_TIMEOUT ?= 20m
 FUZZTIME ?= 20s
 BENCH_MB ?= 300
+BENCH_KERNELS ?= 2000000
+# a Python with duckdb, pyarrow and duckdb-extension-sqlite-scanner of one version
+BENCH_DUCKDB_PYTHON ?=
 DEMO_LAKE ?= demo-lake
 
 GOFUMPT := go run mvdan.cc/gofumpt@v0.12.0
@@ -64,10 +67,11 @@ lint: venv
 fuzz:
 	scripts/fuzz.sh $(FUZZTIME)
 
-## bench: throughput against other readers; BENCH_MB sets the size of the trace
+## bench: throughput against other readers; BENCH_MB and BENCH_KERNELS set the size of the inputs
 bench: build
 	scripts/venv.sh .bench/venv python/requirements-bench.txt
 	.bench/venv/bin/python bench/run.py --mb $(BENCH_MB)
+	.bench/venv/bin/python bench/nsight.py --kernels $(BENCH_KERNELS) --duckdb-python "$(BENCH_DUCKDB_PYTHON)"
 
 ## generate: generated documentation and test data
 generate:

@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"strings"
+
 	"tracelake/analyze/link"
 	"tracelake/schema"
 )
@@ -15,12 +17,17 @@ func (m *model) addSpans(marks *link.Marks, names []string) {
 		process = "global_pid"
 	}
 	pid, tid, index := r.Values(process), r.Values("tid"), r.Values("event_index")
+	// What was imported from text logs was marked by no thread of the program.
+	logged := func(category int64) bool {
+		return m.res.byProcess && category != schema.Null && strings.HasPrefix(names[category], "nvtxt_")
+	}
+	category := r.Values("category")
 	byName := map[int64]link.Mark{}
 	m.marks.refs = make([]schema.EntityRef, r.Len())
 	best := link.NoFamily
 	found := make([]link.Mark, r.Len())
 	for i := range found {
-		if name[i] == schema.Null || onGPU[i] == 1 {
+		if name[i] == schema.Null || onGPU[i] == 1 || logged(category[i]) {
 			continue
 		}
 		k, ok := byName[name[i]]

@@ -383,3 +383,105 @@ func TestMixedDirectory(t *testing.T) {
 		t.Errorf("%+v", sum)
 	}
 }
+
+// realReports pins what becomes of the real reports of the shared folder:
+// outcome, GPU events, those with a launch (which SQL over the export gives,
+// too), calls, ranges, and what was noticed.
+var realReports = map[string]string{
+	"nsys-ai_h100_2gpu_1s.sqlite":    "ok 4368 2092 5796",
+	"nsys-ai_healthy_1pct.sqlite":    "ok 400 400 400",
+	"nsys-ai_mfu_2gpu_before.sqlite": "ok 5299 5268 7466",
+}
+
+func TestRealReports(t *testing.T) {
+	dir := filepath.Join(sharedTraces(t), "nsys")
+	for name, want := range realReports {
+		x, err := Inspect(context.Background(), filepath.Join(dir, name), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprintf("%s %d %d %d", x.Outcome, x.GPUEvents, x.Linked, x.Rows["launches"])
+		if got != want {
+			t.Errorf("%s: %s, want %s (%v)", name, got, want, x.Diags)
+		}
+	}
+}
+
+// named is the difference that all cases of Nsight Systems have without the
+// compatibility mode: kernels have their demangled names, copies a name at all,
+// and calls no version suffix.
+const named = "metadata.first_name metadata.launch_api"
+
+// nsightImprovements are the cases that differ in more, and why.
+var nsightImprovements = map[string]string{
+	// One odd value never refuses a whole report: it is flagged or counted.
+	"nsys_end_null":                 "accepted",
+	"nsys_missing_column":           "accepted",
+	"nsys_null_start":               "accepted",
+	"nsys_text_start":               "accepted",
+	"nsys_nvtx_string_null":         "accepted",
+	"nsys_device_uuid_conflict":     "accepted", // the device has no name, with a notice
+	"nsys_negative_duration_single": "accepted",
+	"nsys_negative_duration_hidden": "metadata.excluded_events metadata.first_name metadata.launch_api metadata.summed_duration_ns",
+	// A report without CUDA work, or with a table that only an export has, is read.
+	"nsys_no_cuda":    "accepted",
+	"nsys_no_markers": "accepted",
+	// Graphs traced as a whole are GPU work.
+	"nsys_graph_rows": "records 5 and 6",
+	// A host without a name has none.
+	"nsys_host_null": "context.clock_domain context.host metadata.first_name metadata.launch_api",
+	// Processes are told apart by the whole global ID, not by its lower half.
+	"nsys_negative_gid": "attribution_status iteration_ref metadata.first_name metadata.launch_api metadata.unresolved_reason",
+	"nsys_no_runtime":   "metadata.first_name", // no calls
+}
+
+func TestNsightDifferencesAreImprovements(t *testing.T) {
+	files, err := filepath.Glob("../testdata/stormlog/nsys_*.sqlite")
+	if err != nil || len(files) < 40 {
+		t.Fatalf("%d cases, %v", len(files), err)
+	}
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f), ".sqlite")
+		want, rerr := nsightRecords(t, f, true)
+		got, err := nsightRecords(t, f, false)
+		diff, pinned := "", nsightImprovements[name]
+		switch {
+		case rerr != nil && err != nil:
+		case rerr != nil:
+			diff = "accepted"
+		case err != nil:
+			diff = "refused: " + err.Error()
+		default:
+			diff = difference(want, got)
+			if _, ok := nsightImprovements[name]; !ok && len(want) > 0 {
+				pinned = named
+			}
+		}
+		if diff != pinned {
+			t.Errorf("%q: %q, // pinned %q", name, diff, pinned)
+		}
+	}
+}
+
+func nsightRecords(t *testing.T, path string, compat bool) ([]map[string]any, error) {
+	t.Helper()
+	r, _, err := ImportActivities(context.Background(), path, link.Marks{}, activity.Options{RunID: "run-1", SessionID: "session-1", Compat: compat})
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := r.WriteJSONLines(&b); err != nil {
+		t.Fatal(err)
+	}
+	d := json.NewDecoder(&b)
+	d.UseNumber()
+	var out []map[string]any
+	for d.More() {
+		var m map[string]any
+		if err := d.Decode(&m); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}

@@ -34,6 +34,7 @@ type Options struct {
 	DeviceUUIDs func(path string) map[int64]string
 	UUIDsByPID  map[int64]map[int64]string
 	Execution   *execlog.Log // tells the GPUs of processes instead of UUIDsByPID; may be nil
+	Library     bool         // read SQLite exports with the SQLite library alone
 }
 
 // DefaultMaxMemory is the memory that files read at once may take together.

@@ -17,7 +17,7 @@ func (*nsightReader) source() string { return "nsys" }
 
 func (n *nsightReader) read(ctx context.Context, o reading) (*loaded, error) {
 	res, err := nsight.Read(ctx, n.path, nsight.Options{
-		Workers: o.o.Workers, RowGroup: o.o.RowGroup, RowGroups: o.sink, Gate: o.gate, Progress: o.progress,
+		Workers: o.o.Workers, RowGroup: o.o.RowGroup, RowGroups: o.sink, Gate: o.gate, Progress: o.progress, Library: o.o.Library,
 	})
 	if err != nil {
 		return nil, err

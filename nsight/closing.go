@@ -54,7 +54,7 @@ func (r *reader) closing(ctx context.Context, g *gpuTables, calls *read) error {
 	case cuda > 0 && cuda == calls.n:
 		r.note(schema.NoGPUWork, 1, "the report records CUDA calls but no kernels, copies or memsets")
 	}
-	r.note(schema.OddArgument, r.odd, "values that their column cannot hold were read as missing")
+	r.note(schema.OddArgument, r.odd, "values that their column cannot hold: fractions were cut off, others are missing")
 	return r.unread(ctx)
 }
 

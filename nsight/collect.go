@@ -246,6 +246,15 @@ func (r *reader) scan(ctx context.Context, table string, wants []want, emit func
 		return nil
 	}
 	return r.src.scan(ctx, name, wants, nil, func(b *batch) error {
+		if b.n == 0 {
+			return nil
+		}
+		// Nothing can be done with rows without times.
+		for j, w := range wants {
+			if b.cols[j] == nil && (w.name == "start" || w.name == "end" || w.name == "timestamp") {
+				return reject("table %s has no column %s", name, w.name)
+			}
+		}
 		r.odd += b.odd
 		return emit(b)
 	})

@@ -85,15 +85,7 @@ func (d *directory) close() error { return d.shut() }
 func (d *directory) columns(table string) ([]string, error) { return d.files[table].columns() }
 
 func (d *directory) scan(ctx context.Context, table string, wants []want, _ *idSet, emit func(*batch) error) error {
-	t := d.files[table]
-	have, err := t.columns()
-	if err != nil {
-		return err
-	}
-	if err := needTimes(table, have, wants); err != nil {
-		return err
-	}
-	return t.scan(ctx, wants, emit)
+	return d.files[table].scan(ctx, wants, emit)
 }
 
 // guarded turns a panic of a library on a damaged file into a refusal.

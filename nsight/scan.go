@@ -96,9 +96,6 @@ func (d *database) scan(ctx context.Context, table string, wants []want, only *i
 	if t == nil || t.Unsupported {
 		return d.library.scan(ctx, table, wants, only, emit)
 	}
-	if err := needTimes(table, t.Columns, wants); err != nil {
-		return err
-	}
 	at := make([]int, len(wants))
 	for j, w := range wants {
 		at[j] = column(t.Columns, w.name)

@@ -114,9 +114,6 @@ func (l *library) scan(ctx context.Context, table string, wants []want, _ *idSet
 	if err != nil {
 		return err
 	}
-	if err := needTimes(table, have, wants); err != nil {
-		return err
-	}
 	sql, at := "SELECT ", make([]int, len(wants)) // column of the result, -1 where absent
 	n := 0
 	for j, w := range wants {
@@ -191,17 +188,6 @@ func (b *batch) reset() {
 	b.texts.reset()
 }
 
-// needTimes refuses a table without the columns that nothing can be done
-// without.
-func needTimes(table string, have []string, wants []want) error {
-	for _, w := range wants {
-		if (w.name == "start" || w.name == "end" || w.name == "timestamp") && column(have, w.name) < 0 && len(have) > 0 {
-			return reject("table %s has no column %s", table, w.name)
-		}
-	}
-	return nil
-}
-
 // libraryValue reads a value, converted as far as that loses nothing.
 func libraryValue(s *sqlite.Stmt, col int, k kind, b *batch, buf []byte) (int64, []byte) {
 	switch s.ColumnType(col) {
@@ -241,10 +227,13 @@ func (b *batch) fromFloat(f float64, k kind) int64 {
 	case text:
 		return b.texts.put([]byte(strconv.FormatFloat(f, 'g', -1, 64)))
 	}
-	if math.Trunc(f) == f && math.Abs(f) < 1<<63 {
-		return int64(f)
+	whole := math.Trunc(f)
+	if whole != f {
+		b.odd++ // a fraction is cut off
 	}
-	b.odd++
+	if math.Abs(whole) < 1<<63 { // no NaN
+		return int64(whole)
+	}
 	return schema.Null
 }
 

@@ -19,12 +19,12 @@ import (
 )
 
 type convertOptions struct {
-	output, run, format, compression, detail string
-	jobs, rowGroup                           int
-	chunk, maxMemory                         sizeValue
-	force, strict, json, quiet               bool
-	tables, patterns, deviceUUIDs            []string
-	uuidsByPID, executionDir                 string
+	output, run, format, compression, detail, sqlite string
+	jobs, rowGroup                                   int
+	chunk, maxMemory                                 sizeValue
+	force, strict, json, quiet                       bool
+	tables, patterns, deviceUUIDs                    []string
+	uuidsByPID, executionDir                         string
 }
 
 func (o *convertOptions) flags(f *pflag.FlagSet) {
@@ -40,6 +40,7 @@ func (o *convertOptions) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.rowGroup, "row-group", 0, "rows per row group (default 65536)")
 	f.Var(&o.chunk, "chunk-size", "text that one worker decodes at a time")
 	f.StringVar(&o.detail, "detail", "launch", "activities per launch or per kernel")
+	f.StringVar(&o.sqlite, "sqlite", "scan", "how SQLite exports of Nsight Systems are read: scan, or library (slower, the same rows)")
 	f.StringSliceVar(&o.tables, "tables", nil, "tables to write (default: all)")
 	f.StringArrayVar(&o.patterns, "range-pattern", nil, "[PRODUCER=]REGEXP of ranges that mark iterations; the first group is the ID (repeatable)")
 	f.StringArrayVar(&o.deviceUUIDs, "device-uuid", nil, "[TRACE:]INDEX=UUID of a device (repeatable)")
@@ -54,8 +55,9 @@ func newConvertCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert INPUT... -o LAKE",
 		Short: "Import traces into a dataset",
-		Long: `Import Kineto traces (.json, .gz, .zst; files, directories, globs, - for standard
-input) into a dataset of Parquet files. What is in the dataset already is
+		Long: `Import Kineto traces (.json, .gz, .zst) and exports of Nsight Systems (SQLite,
+parquetdir, arrowdir, Arrow, JSON lines): files, directories, globs, - for
+standard input, into a dataset of Parquet files. What is in the dataset already is
 skipped, so that an interrupted command resumes when it is repeated. A bad input
 never stops the others.
 
@@ -84,6 +86,10 @@ func (o *convertOptions) options(inputs []convert.Input) (convert.Options, error
 	if o.jobs < 0 || o.rowGroup < 0 || o.chunk <= 0 || o.chunk > 1<<30 {
 		return out, errUsage("--jobs and --row-group must not be negative, and --chunk-size lies between 1 B and 1 GiB")
 	}
+	if o.sqlite != "scan" && o.sqlite != "library" {
+		return out, errUsage("--sqlite %s: want scan or library", o.sqlite)
+	}
+	out.Library = o.sqlite == "library"
 	var err error
 	if out.Format, err = columnar.ParseFormat(o.format); err != nil {
 		return out, errUsage("--format: %v", err)
