@@ -52,11 +52,13 @@ def cases(cache, report, arguments):
     if arguments.duckdb_python:
         yield "DuckDB read", [arguments.duckdb_python, peers / "duckdb_sqlite.py", report], {}, True
     yield "stormlog load, capture", [sys.executable, peers / "stormlog_nsys.py", report], {}, True
+    yield "stormlog with records", [sys.executable, peers / "stormlog_nsys.py", report, "--records"], {}, True
 
 
 TARGETS = (
-    ("stormlog over import", "stormlog load, capture", "tracelake import", 30.0),
-    ("stormlog over import, library", "stormlog load, capture", "tracelake import, library", 10.0),
+    ("stormlog with records over import", "stormlog with records", "tracelake import", 30.0),
+    ("stormlog with records over import, library", "stormlog with records", "tracelake import, library", 10.0),
+    ("stormlog load, capture over import", "stormlog load, capture", "tracelake import", 30.0),
     ("DuckDB over read", "DuckDB read", "tracelake read", 1.0),
 )
 

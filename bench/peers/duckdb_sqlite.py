@@ -19,7 +19,8 @@ arguments = parser.parse_args()
 connection = duckdb.connect(config={"threads": int(os.environ.get("THREADS", "1")), "allow_unsigned_extensions": True})
 extension = next(pathlib.Path(duckdb_extension_sqlite_scanner.__file__).parent.glob("extensions/*/*.duckdb_extension"))
 connection.execute(f"LOAD '{extension}'")
-connection.execute("ATTACH ? AS report (TYPE sqlite, READ_ONLY)", [arguments.export])
+path = arguments.export.replace("'", "''")
+connection.execute(f"ATTACH '{path}' AS report (TYPE sqlite, READ_ONLY)")
 rows = 0
 for table in TABLES:
     rows += connection.execute(query(table).replace("FROM ", "FROM report.")).to_arrow_table().num_rows
