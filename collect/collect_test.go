@@ -440,7 +440,7 @@ func TestKilledRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), runEnv+"="+dir)
+	cmd.Env = append(os.Environ(), runEnv+"="+dir, "TMPDIR="+dir)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
