@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -89,10 +90,10 @@ func (a *arrowTable) each(f func(records) error) error {
 			}
 			walk, err := walkStreams(file, st.Size())
 			if err != nil {
-				return err
+				return reject("%s: %v", filepath.Base(a.path), err)
 			}
 			if walk.cut {
-				return reject("%s is cut: it ends without an end mark; export the report again", a.path)
+				return reject("%s is cut: it ends without an end mark; export the report again", filepath.Base(a.path))
 			}
 			streams = walk.streams
 		}

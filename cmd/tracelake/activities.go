@@ -14,6 +14,7 @@ import (
 
 	"tracelake/analyze/activity"
 	"tracelake/convert"
+	"tracelake/nsight"
 )
 
 type activitiesOptions struct {
@@ -74,7 +75,7 @@ func runActivities(c *cobra.Command, o *activitiesOptions, paths []string) (err 
 		return err
 	}
 	for _, p := range paths {
-		if st, err := os.Stat(p); err != nil || st.IsDir() {
+		if st, err := os.Stat(p); err != nil || st.IsDir() && nsight.Sniff(p) == nsight.None {
 			return errInput("%s: no such file", p)
 		}
 	}
