@@ -167,7 +167,13 @@ func isLake(dir string) bool {
 // name that says so, so that a broken trace is reported and not passed over.
 func looksLikeTrace(path string) bool {
 	lower := strings.ToLower(filepath.Base(path))
-	if nsight.Sniff(path) != nsight.None {
+	switch nsight.Sniff(path) {
+	case nsight.None:
+	case nsight.SQLite:
+		return strings.HasSuffix(path, ".sqlite") || mentions(path, "StringIds") // others keep databases, too
+	case nsight.Report:
+		return !hasExport(path)
+	default:
 		return true
 	}
 	for _, s := range []string{".json", ".json.gz", ".json.zst", ".pt.trace.gz"} {
@@ -181,6 +187,30 @@ func looksLikeTrace(path string) bool {
 	}
 	defer f.Close()
 	return startsLikeJSON(f, 0)
+}
+
+// mentions reports whether a word stands near the start of a file, where a
+// database names its tables.
+func mentions(path, word string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	return err == nil && bytes.Contains(head, []byte(word))
+}
+
+// hasExport reports whether an export stands beside a report, which is then
+// the input.
+func hasExport(report string) bool {
+	stem := strings.TrimSuffix(report, filepath.Ext(report))
+	for _, s := range []string{".sqlite", "_pqtdir", "_arwdir", ".arrows", ".jsonl"} {
+		if nsight.Sniff(stem+s) != nsight.None {
+			return true
+		}
+	}
+	return false
 }
 
 func startsLikeJSON(r io.Reader, depth int) bool {

@@ -485,3 +485,36 @@ func nsightRecords(t *testing.T, path string, compat bool) ([]map[string]any, er
 	}
 	return out, nil
 }
+
+// TestDirectoryOfReports passes over databases of others and over reports whose
+// export stands beside them.
+func TestDirectoryOfReports(t *testing.T) {
+	from := changed(t, "run.sqlite")
+	dir := filepath.Dir(from)
+	db, err := sqlite.OpenConn(filepath.Join(dir, "tracking.db"), sqlite.OpenReadWrite|sqlite.OpenCreate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sqlitex.ExecuteTransient(db, "CREATE TABLE runs (a)", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"run.nsys-rep", "other.nsys-rep"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("opaque"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := Discover([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, in := range found.Inputs {
+		names = append(names, filepath.Base(in.Path))
+	}
+	if strings.Join(names, " ") != "other.nsys-rep run.sqlite" || found.Ignored != 2 {
+		t.Errorf("%v, %d ignored", names, found.Ignored)
+	}
+}
