@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO in_window(start_ns, trace_start) AS
 -- a process (Nsight Systems).
 CREATE OR REPLACE VIEW gpu_work AS
 SELECT
-  g.trace_id, t.run, t.rank, CASE WHEN t.source = 'nsys' THEN g.pid END AS process, g.device, g.stream, g.event_index,
+  g.trace_id, t.run, t.rank, g.global_pid AS process, g.device, g.stream, g.event_index,
   g.kind, gpu_class(g.kind, g.name, g.collective_name) AS class, g.name, g.start_ns, g.dur_ns, g.start_ns + g.dur_ns AS end_ns,
   g.time_flag, g.correlation, g.launch_id, g.link_status, g.graph_id, g.graph_node_id, g.external_id, g.bytes, g.copy_kind,
   g.src_memory, g.dst_memory, g.grid_x, g.grid_y, g.grid_z, g.block_x, g.block_y, g.block_z, g.occupancy_pct,

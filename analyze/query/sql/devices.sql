@@ -6,7 +6,7 @@
 --   run                       run of the trace
 --   rank                      rank; null where nothing tells it
 --   trace_id                  trace
---   process                   process whose ordinals the devices are (Nsight Systems)
+--   process                   global ID of the process whose ordinals the devices are (Nsight Systems)
 --   device                    device ordinal
 --   gpu                       product name, where the trace tells it
 --   gpu_events                GPU events whose times count
@@ -62,5 +62,5 @@ FROM work AS w
 LEFT JOIN states AS s
   ON s.trace_id = w.trace_id AND s.process IS NOT DISTINCT FROM w.process AND s.device IS NOT DISTINCT FROM w.device
 LEFT JOIN devices AS d
-  ON d.trace_id = w.trace_id AND d.ordinal IS NOT DISTINCT FROM w.device AND (w.process IS NULL OR d.pid = w.process)
+  ON d.trace_id = w.trace_id AND d.ordinal IS NOT DISTINCT FROM w.device AND d.global_pid IS NOT DISTINCT FROM w.process
 ORDER BY w.run, w.rank, w.trace_id, w.process, w.device;

@@ -11,7 +11,7 @@
 --   run        run of the trace
 --   rank       rank; null where nothing tells it
 --   trace_id   trace
---   process    process whose ordinals the devices are (Nsight Systems)
+--   process    global ID of the process whose ordinals the devices are (Nsight Systems)
 --   device     device ordinal
 --   stream     stream; null for the device as a whole
 --   reason     host, graph, other_stream, short, other or unknown

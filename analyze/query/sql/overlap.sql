@@ -5,7 +5,7 @@
 --   run               run of the trace
 --   rank              rank; null where nothing tells it
 --   trace_id          trace
---   process           process whose ordinals the devices are (Nsight Systems)
+--   process           global ID of the process whose ordinals the devices are (Nsight Systems)
 --   device            device ordinal
 --   communication_ns  time with a collective running, ns
 --   hidden_ns         part of it with computing at the same time, ns

@@ -8,7 +8,7 @@
 --   run        run of the trace
 --   rank       rank; null where nothing tells it
 --   trace_id   trace
---   process    process whose ordinals the devices are (Nsight Systems)
+--   process    global ID of the process whose ordinals the devices are (Nsight Systems)
 --   device     device ordinal
 --   stream     stream
 --   launches   launches
