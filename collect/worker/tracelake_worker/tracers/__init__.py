@@ -1,0 +1,1 @@
+"""The built-in tracers, one module each. None imports torch before it runs."""
