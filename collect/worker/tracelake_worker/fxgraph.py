@@ -16,16 +16,19 @@ class Book:
         self._by_address = {}
         self._names = {}
 
-    def add(self, gm, kind):
+    def add(self, gm, kind, made_from=None):
         """Keeps a graph; its id. The nodes are read at once: compilers go on to
-        change the graph that they were given."""
+        change the graph that they were given. made_from is the graph that a
+        compiler changed into this one: a node that kept its name and its target
+        is the same one."""
         index = self._counts.get(kind, 0)
         self._counts[kind] = index + 1
         graph_id = f"{kind}/{index}"
         graph = gm.graph if hasattr(gm, "graph") else gm
         self._by_address[id(graph)] = graph_id
         self._names[graph_id] = {n.name for n in graph.nodes}
-        nodes = [self._row(i, n) for i, n in enumerate(graph.nodes)]
+        before = {r["node"]: r["target"] for r in self.find(made_from)["nodes"]} if made_from else {}
+        nodes = [self._row(i, n, made_from, before) for i, n in enumerate(graph.nodes)]
         self.graphs.append({"graph_id": graph_id, "kind": kind, "index": index, "nodes": nodes, "graph": graph, "text": str(graph)})
         return graph_id
 
@@ -35,9 +38,12 @@ class Book:
     def find(self, graph_id):
         return next(g for g in self.graphs if g["graph_id"] == graph_id)
 
-    def _row(self, index, node):
+    def _row(self, index, node, made_from, before):
         columns = values(node)
-        from_graph, from_node = self._origin(node)
+        if node.name in before and before[node.name] == target_name(node):
+            from_graph, from_node = made_from, node.name
+        else:
+            from_graph, from_node = self._origin(node)
         return {
             "node_index": index,
             "node": node.name,

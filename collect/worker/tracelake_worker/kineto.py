@@ -161,6 +161,7 @@ class Profile:
         self.launches = []
         self.gpu = []
         self.annotations = []
+        self.annotation_records = {}
         self.python = []
         self.python_names = {}
 
@@ -170,8 +171,9 @@ class Profile:
 
 
 def load(path, phases=()):
-    """Reads and links a trace. phases are names of annotations that mark parts
-    of a step; an operator gets the one that it ran in."""
+    """Reads and links a trace. phases says which annotations mark parts of a
+    step, as names or as a function from a name to the phase; an operator gets
+    the one that it ran in."""
     profile = Profile()
     for event in events(path):
         if event.get("ph") == "X":
@@ -202,6 +204,9 @@ def _take(profile, event):
         profile.gpu.append(GpuEvent(name, category, device, stream, start, duration, correlation, external))
     elif category == ANNOTATION_CATEGORY:
         profile.annotations.append((start, start + duration, name))
+        record = integer(args.get("Record function id"))
+        if record:
+            profile.annotation_records[record] = name
     elif category == "python_function":
         identity = integer(args.get("Python id"))
         profile.python.append((pid, tid, start, start + duration, name, identity, integer(args.get("Python parent id"))))
@@ -288,7 +293,8 @@ class Nesting:
 def _phases(profile, phases):
     """Backward may run on threads of autograd's own, so a phase is a stretch of
     time, not of one thread."""
-    spans = sorted((s, e, n) for s, e, n in profile.annotations if n in phases)
+    phase_of = phases if callable(phases) else lambda name: name if name in phases else None
+    spans = sorted((s, e, phase_of(n)) for s, e, n in profile.annotations if phase_of(n))
     starts = [s for s, _, _ in spans]
     for op in profile.ops:
         i = bisect.bisect_right(starts, op.start) - 1

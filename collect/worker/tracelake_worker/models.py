@@ -50,14 +50,14 @@ def load_config(job, path):
 def truncated(config, layers):
     """The configuration with at most that many layers in every stack of it."""
     raw = config.to_dict()
-    if not _truncate(raw, layers):
+    if not truncate(raw, layers):
         raise bad_request(f"layers {layers}: the configuration of {config.model_type} has none of {', '.join(LAYER_NAMES)}")
     # Derived on loading, and wrong for the shorter stack.
     raw.pop("transformers_version", None)
     return type(config).from_dict(raw)
 
 
-def _truncate(raw, layers):
+def truncate(raw, layers):
     found = False
     for name in LAYER_NAMES:
         count = raw.get(name)
@@ -70,7 +70,7 @@ def _truncate(raw, layers):
                         raw[key] = value[:layers]
     for value in raw.values():
         if isinstance(value, dict):
-            found = _truncate(value, layers) or found
+            found = truncate(value, layers) or found
     return found
 
 

@@ -5,8 +5,8 @@ import importlib.util
 import os
 import sys
 
+from . import engine, models, registry
 from . import inputs as inputs_of
-from . import models, registry
 from .errors import WorkerError, bad_request, unsupported
 from .events import finite
 from .job import need_model, need_output_dir
@@ -62,6 +62,8 @@ def isolate(output_dir, job):
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = scratch
     os.environ["TRITON_CACHE_DIR"] = os.path.join(scratch, "triton")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    if job.framework == "vllm":
+        engine.environment(job, output_dir)
     if not job.options.get("online"):
         for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"):
             os.environ.setdefault(name, "1")
