@@ -14,7 +14,23 @@ TORCH_DIRECTORIES = (os.sep + "torch" + os.sep, os.sep + "tracelake_worker" + os
 class Row:
     """One operator that ran."""
 
-    __slots__ = ("index", "step", "phase", "func", "inputs", "outputs", "kwargs", "in_bytes", "out_bytes", "flops", "module", "stack", "sequence", "refs", "made")
+    __slots__ = (
+        "index",
+        "step",
+        "phase",
+        "func",
+        "inputs",
+        "outputs",
+        "kwargs",
+        "in_bytes",
+        "out_bytes",
+        "flops",
+        "module",
+        "stack",
+        "sequence",
+        "refs",
+        "made",
+    )
 
     def __init__(self, index):
         self.index = index
@@ -81,7 +97,11 @@ def recorder(step, modules=None, stacks=True, graph=None):
             if node is not None:
                 number = node._sequence_nr()
                 return number if number < NO_SEQUENCE else None
-            if row.phase == "forward" and torch.is_grad_enabled() and any(isinstance(t, torch.Tensor) and t.requires_grad for t in _flat(args)):
+            if (
+                row.phase == "forward"
+                and torch.is_grad_enabled()
+                and any(isinstance(t, torch.Tensor) and t.requires_grad for t in _flat(args))
+            ):
                 return torch._C._autograd._get_sequence_nr() - 1
             return None
 
@@ -180,7 +200,17 @@ def _formulas():
         found = getattr(flop_counter, formula, None)
         if packet is not None and found is not None:
             formulas.setdefault(packet, found)
+    grouped = getattr(aten, "_grouped_mm", None)
+    if grouped is not None:
+        formulas.setdefault(grouped, _grouped_mm_flops)
     return formulas
+
+
+def _grouped_mm_flops(left, right, *_args, **_kwargs):
+    """Rows of all experts at once: each row meets one expert's matrix."""
+    if left.dim() != 2 or right.dim() != 3:
+        raise ValueError("no formula for this form")
+    return 2 * left.shape[0] * left.shape[1] * right.shape[2]
 
 
 def _flops(registry, func, args, kwargs, out):

@@ -203,4 +203,6 @@ def load_tokenizer(job, path):
 
 
 def shapes(inputs):
-    return {k: {"shape": list(v.shape), "dtype": str(v.dtype).removeprefix("torch.")} if hasattr(v, "shape") else v for k, v in inputs.items()}
+    return {
+        k: {"shape": list(v.shape), "dtype": str(v.dtype).removeprefix("torch.")} if hasattr(v, "shape") else v for k, v in inputs.items()
+    }

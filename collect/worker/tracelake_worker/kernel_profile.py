@@ -85,11 +85,18 @@ def _dims(op):
     return str(tuple(zip(types, dims, strict=False))) if len(types) == len(dims) else str(dims)
 
 
+def calls(profile):
+    """How often each operator was called, with or without a kernel, as the
+    profiler's own averages count: an operator that does nothing but call its
+    own other overload is one call."""
+    children = collections.Counter(op.parent for op in profile.ops if op.parent is not None)
+    return collections.Counter(op.name for op in profile.ops if op.parent is None or op.parent.name != op.name or children[op.parent] != 1)
+
+
 def csv_rows(profile):
     """(operator, calls of it, kernel, launches of it by that operator): the
-    operator's name and count stand on every row. Calls count all runs of the
-    operator in the trace, with or without a kernel."""
-    calls = collections.Counter(op.name for op in profile.ops)
+    operator's name and count stand on every row."""
+    called = calls(profile)
     kernels = collections.defaultdict(collections.Counter)
     for g in profile.gpu:
         if g.kind == "kernel":
@@ -97,7 +104,7 @@ def csv_rows(profile):
     out = []
     for op in sorted(kernels, key=lambda n: (-sum(kernels[n].values()), n)):
         for name, count in sorted(kernels[op].items(), key=lambda item: (-item[1], item[0])):
-            out.append((op, calls.get(op, 0) if op else "", name, count))
+            out.append((op, called.get(op, 0) if op else "", name, count))
     return out
 
 

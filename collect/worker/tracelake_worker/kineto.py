@@ -15,7 +15,17 @@ CHUNK = 4 << 20
 MAX_EVENT_CHARS = 256 << 20
 
 OP_CATEGORIES = ("cpu_op", "Operator", "operator")
-LAUNCH_CATEGORIES = ("cuda_runtime", "cuda_driver", "hip_runtime", "hip_driver", "xpu_runtime", "privateuse1_runtime", "privateuse1_driver", "runtime", "driver")
+LAUNCH_CATEGORIES = (
+    "cuda_runtime",
+    "cuda_driver",
+    "hip_runtime",
+    "hip_driver",
+    "xpu_runtime",
+    "privateuse1_runtime",
+    "privateuse1_driver",
+    "runtime",
+    "driver",
+)
 KERNEL_CATEGORIES = ("kernel", "Kernel")
 MEMCPY_CATEGORIES = ("gpu_memcpy", "Memcpy")
 MEMSET_CATEGORIES = ("gpu_memset", "Memset")

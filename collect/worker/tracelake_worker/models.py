@@ -172,6 +172,10 @@ def _remote_code_refused(job):
     except (ValueError, EOFError) as error:
         if "trust_remote_code" in str(error) and not job.trust_remote_code:
             raise unsupported("the model brings its own code; run it with trust_remote_code if you trust it") from error
+        if "does not recognize this architecture" in str(error):
+            import transformers
+
+            raise unsupported(f"transformers {transformers.__version__} does not know the model type that config.json names") from error
         raise
 
 

@@ -38,7 +38,7 @@ def run(job, events):
             require(name, tracer.name)
         if tracer.needs_model:
             prepare(ctx)
-        ctx.phase("trace")
+            ctx.phase("trace")  # the others say themselves what begins
         tracer.run(ctx, output_dir)
         return result(ctx)
     except Exception as error:

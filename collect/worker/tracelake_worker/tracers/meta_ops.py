@@ -30,6 +30,7 @@ class MetaOps(Tracer):
         attention = ctx.job.options.get("attn_implementation")
         extra = {"attn_implementation": attention} if attention else {}
         ctx.model = models.from_config(ctx.job, cls, ctx.config, ctx.dtype, "meta", **extra).eval()
+        _batched_experts(ctx)
         ctx.phase("inputs")
         # Only shapes matter, but prompts decide the shape where they are given.
         tokenizer = inputs.load_tokenizer(ctx.job, ctx.model_path)[0] if ctx.job.prompts else None
@@ -53,6 +54,15 @@ class MetaOps(Tracer):
         summary = summarize(ctx, rows)
         ctx.write_json("meta_ops.json", summary)
         ctx.details.update(dispatch.totals(rows))
+
+
+def _batched_experts(ctx):
+    """Experts as one batched product: the other forms sort tokens by expert,
+    which is a question about values, or have no FLOP formula."""
+    can = getattr(type(ctx.model), "_can_set_experts_implementation", None)
+    if can is not None and can():
+        ctx.model.set_experts_implementation("batched_mm")
+        ctx.details["experts_implementation"] = "batched_mm"
 
 
 def _named(ctx):

@@ -21,7 +21,9 @@ class TorchDynamo(Tracer):
         watch = _Watch()
         compiling.reset()
         # torch.compile does not hand out guards; what explain() is made of does.
-        optimize = torch._dynamo.optimize(compiling.keep_dynamo(watch.book, watch.graph), nopython=False, dynamic=False, guard_export_fn=watch.guards)
+        optimize = torch._dynamo.optimize(
+            compiling.keep_dynamo(watch.book, watch.graph), nopython=False, dynamic=False, guard_export_fn=watch.guards
+        )
         ctx.step(optimize(ctx.model))
         compiling.require_graphs(ctx, watch.book)
         ctx.phase("export")
