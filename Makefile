@@ -8,6 +8,8 @@ VERSION := $(or $(VERSION),$(shell git describe --tags --always --dirty 2>/dev/n
 GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 VENV := .venv
+COLLECT_VENV := .venv-collect
+HF_PYTHON := $(or $(TRACELAKE_HF_PYTHON),$(CURDIR)/$(COLLECT_VENV)/bin/python)
 TEST_TIMEOUT ?= 20m
 FUZZTIME ?= 20s
 BENCH_MB ?= 300
@@ -20,7 +22,7 @@ GOFUMPT := go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: demo build small test venv lint bench fuzz generate clean
+.PHONY: demo build small test test-collect venv venv-collect lint bench fuzz generate clean
 
 ## demo: convert the traces of testdata/demo and answer three questions about them
 demo: build
@@ -44,14 +46,25 @@ small:
 venv:
 	scripts/venv.sh $(VENV) python/requirements-test.txt
 
+## venv-collect: torch, transformers and vLLM; TRACELAKE_HF_PYTHON names an interpreter that has them
+venv-collect:
+ifndef TRACELAKE_HF_PYTHON
+	scripts/venv.sh $(COLLECT_VENV) python/requirements-collect.txt python/requirements-collect-vllm.txt
+endif
+
 ## test: all tests, with the race detector, then the Python tests against the binary
-test: venv build
-	$(VENV)/bin/ruff check --config python/ruff.toml python bench
+test: venv venv-collect build
+	$(VENV)/bin/ruff check --config python/ruff.toml python bench collect/worker
 	go vet ./...
-	export TRACELAKE_PYTHON=$(CURDIR)/$(VENV)/bin/python; \
+	export TRACELAKE_PYTHON=$(CURDIR)/$(VENV)/bin/python TRACELAKE_HF_PYTHON=$(HF_PYTHON); \
 	go test -race -timeout $(TEST_TIMEOUT) ./... && \
 	go test -timeout $(TEST_TIMEOUT) -run TestLive -v ./analyze/activity | grep -vE '^(=== | +--- PASS)'
-	$(VENV)/bin/python -m pytest -q python/tests
+	$(VENV)/bin/python -m pytest -q python/tests --ignore python/tests/collect
+	$(MAKE) test-collect
+
+## test-collect: every tracer on tiny models, through the real libraries, on the CPU
+test-collect: venv venv-collect
+	TRACELAKE_HF_PYTHON=$(HF_PYTHON) $(VENV)/bin/python -m pytest -q python/tests/collect
 
 ## lint: formatting and static checks; none of them may print anything
 lint: venv
@@ -60,7 +73,7 @@ lint: venv
 	$(STATICCHECK) ./...
 	$(STATICCHECK) -tags noduckdb ./...
 	$(GOLANGCI) run
-	$(VENV)/bin/ruff check --config python/ruff.toml python bench
+	$(VENV)/bin/ruff check --config python/ruff.toml python bench collect/worker
 	$(VENV)/bin/ruff format --check --config python/ruff.toml bench
 
 ## fuzz: every fuzz target for FUZZTIME

@@ -138,7 +138,6 @@ def peak_device_bytes(device):
 
 def versions():
     """Versions of what is installed, read from package metadata: nothing is imported."""
-    import importlib.metadata
     import platform
 
     out = {"python": platform.python_version()}

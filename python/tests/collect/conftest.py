@@ -4,21 +4,14 @@ Each job is run once and shared by all tests that look at it. Jobs of the tests
 that were selected start together, two at a time, when the first one is needed.
 """
 
-import json
 import os
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jobs
 import pytest
-
-ROOT = Path(__file__).resolve().parents[3]
-WORKER = ROOT / "collect" / "worker"
-HERE = Path(__file__).resolve().parent
-
-sys.path.insert(0, str(WORKER))
+from harness import HERE, ROOT, run_job
 
 
 def collect_python():
@@ -38,92 +31,6 @@ def hf_python():
     if not Path(path).exists():
         pytest.fail(f"TRACELAKE_HF_PYTHON={path} does not exist")
     return path
-
-
-class Answer:
-    """What a worker said and left behind."""
-
-    def __init__(self, code, lines, log, output):
-        self.code = code
-        self.events = [json.loads(line) for line in lines]
-        self.log = log
-        self.output = output
-
-    @property
-    def result(self):
-        found = [e for e in self.events if e["event"] == "result"]
-        assert len(found) == 1, f"{len(found)} result lines; the log ends {self.log[-3000:]}"
-        assert self.events[-1] is found[0], "something follows the result"
-        return found[0]
-
-    @property
-    def done(self):
-        """The result, which must be a success."""
-        assert self.result["ok"], self.result["error"]["message"] + "\n" + self.result["error"]["traceback"]
-        assert self.code == 0
-        return self.result
-
-    @property
-    def error(self):
-        assert self.result["ok"] is False
-        assert self.code in (1, 2)
-        assert "\n" not in self.result["error"]["message"]
-        return self.result["error"]
-
-    @property
-    def details(self):
-        return self.done["details"]
-
-    def json(self, name):
-        return json.loads((self.output / name).read_text())
-
-    def head(self, name):
-        with open(self.output / "tables" / f"{name}.jsonl") as f:
-            return json.loads(f.readline())
-
-    def table(self, name):
-        with open(self.output / "tables" / f"{name}.jsonl") as f:
-            next(f)
-            return [json.loads(line) for line in f]
-
-    def trace_file(self):
-        found = [a["path"] for a in self.done["artifacts"] if a["kind"] == "trace" and ".pt.trace.json" in a["path"]]
-        assert len(found) == 1, found
-        return self.output / found[0]
-
-
-def worker(python, *arguments, environment=None, timeout=600, output=None):
-    """Runs python -m tracelake_worker with a pipe for its events."""
-    read, write = os.pipe()
-    env = {
-        **os.environ,
-        "PYTHONPATH": str(WORKER),
-        "OMP_NUM_THREADS": "1",
-        "TRACELAKE_EVENTS_FD": str(write),
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
-        **(environment or {}),
-    }
-    command = [str(python), "-m", "tracelake_worker", *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=[write], env=env, cwd="/")
-    os.close(write)
-    with ThreadPoolExecutor(1) as pool, os.fdopen(read, encoding="utf-8") as events:
-        lines = pool.submit(lambda: list(events))
-        try:
-            log, _ = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            log, _ = process.communicate()
-            raise AssertionError(f"{command} ran past {timeout} s: {log[-3000:]!r}") from None
-        return Answer(process.returncode, lines.result(), log.decode("utf-8", "replace"), output)
-
-
-def run_job(python, job, directory, **options):
-    directory.mkdir(parents=True, exist_ok=True)
-    output = directory / "output"
-    output.mkdir()
-    path = directory / "job.json"
-    path.write_text(json.dumps({"protocol": 1, "output_dir": str(output), "heartbeat_seconds": 0.5, **job}))
-    return worker(python, "run", "--job", path, output=output, **options)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from conftest import HERE, WORKER, run_job, worker
+from harness import HERE, WORKER, run_job, worker
 
 NAMES = [
     "torch_profiler",
