@@ -49,8 +49,8 @@ func newRoot() *cobra.Command {
 Spark read as they are, and answers questions about them.
 
 Exit codes: 0 all done; 1 failed; 2 usage; 3 some inputs were partial, rejected
-or failed, the rest is committed; 5 input unreadable or invalid; 130 and 143
-interrupted.`,
+or failed, the rest is committed; 4 slower than diff --fail-on allows; 5 input
+unreadable or invalid; 130 and 143 interrupted.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,

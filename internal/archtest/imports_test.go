@@ -26,6 +26,7 @@ var allowed = map[string][]string{
 	"tracelake/analyze/activity":       {"tracelake/schema", "tracelake/analyze/execlog", "tracelake/analyze/internal", "tracelake/analyze/interval", "tracelake/analyze/link"},
 	"tracelake/analyze/query":          {"tracelake/schema"},
 	"tracelake/analyze/query/internal": {"tracelake/analyze/query"},
+	"tracelake/analyze/diff":           {"tracelake/analyze/query"},
 	"tracelake/collected":              {"tracelake/schema"},
 	"tracelake/collect":                {"tracelake/collect"},
 	"tracelake/collect/server":         {},

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"tracelake/convert"
+	"tracelake/schema/lake"
+)
+
+// lakeOf returns the dataset that a path names: itself, or a temporary one
+// with the traces of a file or directory. cleanup removes the latter.
+func lakeOf(ctx context.Context, path string, stderr io.Writer) (dir string, cleanup func() error, err error) {
+	nothing := func() error { return nil }
+	if _, err := lake.Open(path); err == nil {
+		return path, nothing, nil
+	} else if !errors.Is(err, lake.ErrNotLake) && !errors.Is(err, os.ErrNotExist) {
+		if st, statErr := os.Stat(path); statErr != nil || st.IsDir() {
+			return "", nothing, errInput("%v", err)
+		}
+	}
+	found, err := convert.Discover([]string{path})
+	if err != nil {
+		return "", nothing, errInput("%s: neither a dataset nor a trace: %v", path, err)
+	}
+	tmp, err := os.MkdirTemp("", "tracelake-lake-")
+	if err != nil {
+		return "", nothing, err
+	}
+	cleanup = func() error { return os.RemoveAll(tmp) }
+	sum, err := convert.Run(ctx, found, convert.Options{Output: tmp, Writer: writer()}, func(r convert.Report) {
+		if r.Bad() {
+			fmt.Fprintln(stderr, reportLine(&r))
+		}
+	})
+	if err == nil && sum.Done == sum.Rejected {
+		err = errInput("%s: no trace could be read", path)
+	}
+	if err != nil {
+		return "", nothing, errors.Join(err, cleanup())
+	}
+	return tmp, cleanup, nil
+}
