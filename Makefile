@@ -56,7 +56,7 @@ endif
 test: venv venv-collect build
 	$(VENV)/bin/ruff check --config python/ruff.toml python bench collect/worker
 	go vet ./...
-	export TRACELAKE_PYTHON=$(CURDIR)/$(VENV)/bin/python TRACELAKE_HF_PYTHON=$(HF_PYTHON); \
+	export TRACELAKE_PYTHON=$(CURDIR)/$(VENV)/bin/python TRACELAKE_HF_PYTHON=$(HF_PYTHON) TRACELAKE_TORCH_PYTHON=$(HF_PYTHON); \
 	go test -race -timeout $(TEST_TIMEOUT) ./... && \
 	go test -timeout $(TEST_TIMEOUT) -run TestLive -v ./analyze/activity | grep -vE '^(=== | +--- PASS)'
 	$(VENV)/bin/python -m pytest -q python/tests --ignore python/tests/collect

@@ -171,11 +171,15 @@ type Probe struct {
 	Architectures []string `json:"vllm_architectures"`
 }
 
-// Probe asks what is installed; it imports the libraries and takes seconds.
-func (p *Python) Probe(ctx context.Context, architectures bool) (*Probe, error) {
+// Probe asks what is installed. It imports the libraries, which takes seconds,
+// except those that are unused.
+func (p *Python) Probe(ctx context.Context, architectures bool, unused ...string) (*Probe, error) {
 	args := []string{"probe"}
 	if architectures {
 		args = append(args, "--vllm-architectures")
+	}
+	for _, u := range unused {
+		args = append(args, "--unused", u)
 	}
 	out := &Probe{}
 	if err := p.ask(ctx, nil, out, args...); err != nil {

@@ -75,7 +75,11 @@ func newRunner(ctx context.Context, o *Options, run bool) (r *runner, err error)
 	if r.tracers, err = choose(list, o.Tracers, o.Framework, o.Mode); err != nil {
 		return nil, err
 	}
-	if r.probe, err = py.Probe(ctx, o.Framework == VLLM); err != nil {
+	var unused []string
+	if o.Framework == HuggingFace {
+		unused = []string{VLLM} // the slowest of all to import
+	}
+	if r.probe, err = py.Probe(ctx, o.Framework == VLLM, unused...); err != nil {
 		return nil, err
 	}
 	// Past any wrapper script: one process less per job.

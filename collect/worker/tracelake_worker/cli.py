@@ -33,6 +33,7 @@ def parser():
         sub.add_argument("--tracer-path", action="append", default=[], metavar="FILE_OR_PACKAGE", help="more tracers")
     probing = command("probe", _probe, "say what is installed")
     probing.add_argument("--vllm-architectures", action="store_true", help="ask vLLM which architectures it supports")
+    probing.add_argument("--unused", action="append", default=[], metavar="LIBRARY", help="do not import this one")
     command("download", _download, "fetch one model from the hub", with_job=True)
     command("check", _check, "load the configuration and the tokenizer of a model", with_job=True)
     return top
@@ -100,7 +101,7 @@ def _describe(arguments, _events):
 def _probe(arguments, _events):
     from . import probe
 
-    return probe.probe(arguments.vllm_architectures)
+    return probe.probe(arguments.vllm_architectures, arguments.unused)
 
 
 def _download(arguments, events):

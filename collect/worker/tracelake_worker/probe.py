@@ -13,8 +13,9 @@ LIBRARIES = ("torch", "transformers", "vllm", "huggingface_hub", "tokenizers", "
 COMPILERS = ("g++", "clang++")
 
 
-def probe(vllm_architectures=False):
-    libraries = {name: _library(name) for name in LIBRARIES}
+def probe(vllm_architectures=False, unused=()):
+    """unused names libraries that are not imported, as that can take long."""
+    libraries = {name: _installed(name) if name in unused else _library(name) for name in LIBRARIES}
     answer = {
         "python": {"version": platform.python_version(), "executable": sys.executable},
         "platform": platform.platform(),
@@ -25,6 +26,11 @@ def probe(vllm_architectures=False):
     if vllm_architectures:
         answer["vllm_architectures"] = architectures() if libraries["vllm"]["importable"] else None
     return answer
+
+
+def _installed(name):
+    version = library_version(name)
+    return {"version": version, "importable": version is not None, "error": None}
 
 
 def _library(name):
