@@ -58,7 +58,6 @@ def cases(cache, report, arguments):
 TARGETS = (
     ("stormlog with records over import", "stormlog with records", "tracelake import", 30.0),
     ("stormlog with records over import, library", "stormlog with records", "tracelake import, library", 10.0),
-    ("stormlog load, capture over import", "stormlog load, capture", "tracelake import", 30.0),
     ("DuckDB over read", "DuckDB read", "tracelake read", 1.0),
 )
 
