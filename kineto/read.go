@@ -213,10 +213,18 @@ func (p *pipeline) fillSlowly(b []byte, n, size int) (out []byte, eof bool, err 
 	return b, eof, nil
 }
 
+// fillStep is how much text is read and digested at a time.
+const fillStep = 256 << 10
+
 // fill reads up to n bytes of text into b and reports whether the text ends.
 func (p *pipeline) fill(b []byte) (n int, eof bool, err error) {
-	n, err = io.ReadFull(p.text, b)
-	_, _ = p.digest.Write(b[:n])
+	for n < len(b) && err == nil {
+		// In steps, so that the digest finds the text in the cache.
+		var k int
+		k, err = io.ReadFull(p.text, b[n:min(n+fillStep, len(b))])
+		_, _ = p.digest.Write(b[n : n+k])
+		n += k
+	}
 	p.total += int64(n)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return n, true, nil
