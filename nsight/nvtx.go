@@ -72,7 +72,7 @@ func (r *reader) readNVTX(ctx context.Context) (*nvtx, error) {
 	r.domains, r.categories = map[scoped]label{}, map[scoped]label{}
 	out := &nvtx{}
 	var payload, index []int64
-	var keepRanges, keepMarks []int32
+	keepRanges, keepMarks := []int32{}, []int32{} // never nil, which would keep every row
 	err := r.scan(ctx, tableNVTX, nvtxWants, func(b *batch) error {
 		keepRanges, keepMarks = keepRanges[:0], keepMarks[:0]
 		payload, index = payload[:0], index[:0]
