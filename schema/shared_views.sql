@@ -27,6 +27,33 @@ CREATE OR REPLACE MACRO in_window(start_ns, trace_start) AS
   (getvariable('from_ns') IS NULL OR start_ns >= trace_start + getvariable('from_ns')::BIGINT)
   AND (getvariable('to_ns') IS NULL OR start_ns < trace_start + getvariable('to_ns')::BIGINT);
 
+-- Unions of half-open intervals. The gaps of a union lie between the n-th
+-- smallest end and the next start in order, where that is later: then as many
+-- intervals ended as had started.
+CREATE OR REPLACE MACRO interval_steps(starts, ends) AS list_zip(ends[:len(ends) - 1], starts[2:]);
+CREATE OR REPLACE MACRO sorted_where(value, a, b) AS list(value ORDER BY value) FILTER (a IS NOT NULL AND b IS NOT NULL);
+CREATE OR REPLACE MACRO union_of_sorted(starts, ends) AS list_transform(list_zip(
+    list_concat(starts[:1], list_transform(list_filter(interval_steps(starts, ends), lambda g: g[2] > g[1]), lambda g: g[2])),
+    list_concat(list_transform(list_filter(interval_steps(starts, ends), lambda g: g[2] > g[1]), lambda g: g[1]), ends[len(ends):])
+  ), lambda i: {'start_ns': i[1], 'end_ns': i[2]});
+
+-- The union of the intervals of a group, as a list of disjoint ones in order.
+-- An aggregate; rows without a start or end do not count.
+CREATE OR REPLACE MACRO interval_union(start_ns, end_ns) AS
+  union_of_sorted(sorted_where(start_ns, start_ns, end_ns), sorted_where(end_ns, start_ns, end_ns));
+
+-- The length of a list of disjoint intervals.
+CREATE OR REPLACE MACRO interval_length(intervals) AS
+  coalesce(list_sum(list_transform(intervals, lambda i: i.end_ns - i.start_ns)), 0)::BIGINT;
+
+-- The length of the union of the intervals of a group. An aggregate.
+CREATE OR REPLACE MACRO busy_ns(start_ns, end_ns) AS interval_length(interval_union(start_ns, end_ns));
+
+-- The time that two lists of disjoint intervals share.
+CREATE OR REPLACE MACRO overlap_ns(a, b) AS
+  interval_length(a) + interval_length(b) - interval_length(union_of_sorted(
+    list_sort(list_transform(list_concat(a, b), lambda i: i.start_ns)), list_sort(list_transform(list_concat(a, b), lambda i: i.end_ns))));
+
 -- GPU work whose times count. process is set where device ordinals count within
 -- a process (Nsight Systems).
 CREATE OR REPLACE VIEW gpu_work AS

@@ -39,9 +39,9 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	spill, err := os.MkdirTemp("", "tracelake-sql-")
+	spill, err := os.MkdirTemp(o.TempDir, "tracelake-sql-")
 	if err != nil {
-		return nil, fmt.Errorf("query: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrTempDir, err)
 	}
 	db := &DB{spill: spill}
 	if err := db.open(ctx, files, mixed, o); err != nil {
@@ -127,7 +127,7 @@ func (db *DB) Set(ctx context.Context, name string, value any) error {
 	default:
 		return fmt.Errorf("query: variable %s: %T is neither a number nor a text", name, value)
 	}
-	_, err := db.conn.ExecContext(ctx, `SET VARIABLE "`+strings.ReplaceAll(name, `"`, `""`)+`" = `+literal, nil)
+	_, err := db.conn.ExecContext(ctx, "SET VARIABLE "+Identifier(name)+" = "+literal, nil)
 	return err
 }
 

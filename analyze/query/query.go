@@ -1,6 +1,10 @@
 package query
 
-import "errors"
+import (
+	"errors"
+	"io"
+	"strings"
+)
 
 // ErrNoDuckDB means that the program was built without the engine.
 var ErrNoDuckDB = errors.New("this build has no DuckDB (built without cgo or with the tag noduckdb); use the full build, or read the Parquet files with a DuckDB of your own")
@@ -12,10 +16,14 @@ var ErrForbidden = errors.New("only statements that read are allowed")
 // ErrEmpty means that there is no statement in the text.
 var ErrEmpty = errors.New("empty query")
 
+// ErrTempDir means that nothing can be put into Options.TempDir.
+var ErrTempDir = errors.New("no directory can be made there")
+
 // Options bound what a database may use.
 type Options struct {
 	Memory  string // limit such as 2GiB; "" leaves DuckDB's default of 80 % of the machine
 	Threads int    // 0 means one per core
+	TempDir string // for what does not fit into memory; "" is the system's
 }
 
 // Column is a column of a result.
@@ -44,3 +52,25 @@ type Field struct {
 	Name  string
 	Value any
 }
+
+// First limits rows to the first n of them. More tells, once they were read,
+// whether there were others.
+type First struct {
+	Rows
+	Left int
+	More bool
+}
+
+// Next returns io.EOF behind the last row that is wanted.
+func (f *First) Next(dest []any) error {
+	err := f.Rows.Next(dest)
+	if err == nil && f.Left == 0 {
+		f.More = true
+		return io.EOF
+	}
+	f.Left--
+	return err
+}
+
+// Identifier makes a name of SQL from any text.
+func Identifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -1,5 +1,3 @@
-//go:build cgo && !noduckdb
-
 package query
 
 import "strings"
@@ -7,14 +5,25 @@ import "strings"
 // split cuts a script at the semicolons that end statements. Statements that
 // hold nothing but comments are left out.
 func split(script string) []string {
-	var out []string
-	start, code := 0, false
-	flush := func(end int) {
-		if code {
-			out = append(out, script[start:end])
-		}
-		start, code = end+1, false
+	out, rest, code := cut(script)
+	if code {
+		out = append(out, rest)
 	}
+	return out
+}
+
+// Statements returns the statements of a script that a semicolon ends, without
+// it, and the text behind the last semicolon. Semicolons in quoted text and
+// comments end nothing, and statements that hold nothing but comments are left
+// out.
+func Statements(script string) (ended []string, rest string) {
+	ended, rest, _ = cut(script)
+	return ended, rest
+}
+
+// cut is Statements, and tells whether the rest holds more than comments.
+func cut(script string) (ended []string, rest string, code bool) {
+	start := 0
 	for i := 0; i < len(script); {
 		n := skip(script[i:])
 		switch c := script[i]; {
@@ -22,16 +31,17 @@ func split(script string) []string {
 		case n > 0:
 			code = true
 		case c == ';':
-			flush(i)
-			n = 1
+			if code {
+				ended = append(ended, script[start:i])
+			}
+			start, code, n = i+1, false, 1
 		default:
 			code = code || !strings.ContainsRune(" \t\r\n\f\v", rune(c))
 			n = 1
 		}
 		i += n
 	}
-	flush(len(script))
-	return out
+	return ended, script[start:], code
 }
 
 // skip returns the length of the comment or quoted text that s starts with, or

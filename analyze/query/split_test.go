@@ -1,5 +1,3 @@
-//go:build cgo && !noduckdb
-
 package query
 
 import (
@@ -29,6 +27,21 @@ func TestSplit(t *testing.T) {
 	} {
 		if got := split(script); !slices.Equal(got, want) {
 			t.Errorf("split(%q) = %q, want %q", script, got, want)
+		}
+	}
+}
+
+func TestStatements(t *testing.T) {
+	for script, want := range map[string][]string{ // the rest comes last
+		"":                      {""},
+		"a;b;":                  {"a", "b", ""},
+		"a; -- b;\n":            {"a", " -- b;\n"},
+		"select 'x;\n":          {"select 'x;\n"},
+		"/* a; */ b;\nselect 1": {"/* a; */ b", "\nselect 1"},
+	} {
+		ended, rest := Statements(script)
+		if got := append(ended, rest); !slices.Equal(got, want) {
+			t.Errorf("Statements(%q) = %q, want %q", script, got, want)
 		}
 	}
 }

@@ -23,8 +23,7 @@ type analyzeOptions struct {
 	set                            []string
 	format                         string
 	list                           bool
-	maxMemory                      sizeValue
-	threads                        int
+	engine                         engineFlags
 
 	given func(flag string) bool
 }
@@ -42,8 +41,7 @@ func (o *analyzeOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.groupBy, "by", "", "what to group by, where an analysis has a choice")
 	f.StringArrayVar(&o.set, "set", nil, "NAME=VALUE: a parameter of the analysis. Repeatable")
 	f.StringVar(&o.format, "format", string(query.Table), "table, csv, json (one object per line) or parquet")
-	f.Var(&o.maxMemory, "max-memory", "memory that DuckDB may take before it spills to disk (default: 80 % of the machine)")
-	f.IntVar(&o.threads, "threads", 0, "threads of DuckDB (default: one per processor)")
+	o.engine.flags(f)
 }
 
 func newAnalyzeCommand() *cobra.Command {
@@ -175,7 +173,7 @@ func runAnalyze(ctx context.Context, stdout, stderr io.Writer, a query.Analysis,
 	if err != nil {
 		return err
 	}
-	db, err := openLake(ctx, dir, o.maxMemory, o.threads)
+	db, err := openLake(ctx, dir, o.engine)
 	if err != nil {
 		return err
 	}

@@ -24,8 +24,7 @@ type diffOptions struct {
 	top        int
 	failOn     []string
 	minShare   float64
-	maxMemory  sizeValue
-	threads    int
+	engine     engineFlags
 }
 
 func newDiffCommand() *cobra.Command {
@@ -67,8 +66,7 @@ limit.`,
 	f.IntVar(&o.top, "top", 25, "rows below the totals; 0 for all")
 	f.StringArrayVar(&o.failOn, "fail-on", nil, "[gpu|summed|iteration|kernel]>N%: exit with 4 where this grew by more. Repeatable")
 	f.Float64Var(&o.minShare, "min-share", 1, "share of the time of a side, in %, that kernel>N% looks at")
-	f.Var(&o.maxMemory, "max-memory", "memory that DuckDB may take before it spills to disk (default: 80 % of the machine)")
-	f.IntVar(&o.threads, "threads", 0, "threads of DuckDB (default: one per processor)")
+	o.engine.flags(f)
 	return c
 }
 
@@ -117,7 +115,7 @@ func runDiff(ctx context.Context, stdout, stderr io.Writer, a, b string, o *diff
 	if o.by != string(diff.Kernels) && o.by != string(diff.Ops) {
 		return errUsage("diff: --by %s: want kernels or ops", o.by)
 	}
-	if o.top < 0 || o.threads < 0 || o.minShare < 0 {
+	if o.top < 0 || o.engine.threads < 0 || o.minShare < 0 {
 		return errUsage("diff: --top, --threads and --min-share must not be negative")
 	}
 	var gates []diff.Gate
@@ -166,7 +164,7 @@ func (o *diffOptions) side(ctx context.Context, stderr io.Writer, name, text str
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, cleanup()) }()
-	db, err := openLake(ctx, dir, o.maxMemory, o.threads)
+	db, err := openLake(ctx, dir, o.engine)
 	if err != nil {
 		return nil, err
 	}

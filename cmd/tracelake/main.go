@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -75,12 +76,26 @@ func interruptible() (context.Context, func()) {
 	ch := make(chan os.Signal, 1)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		if s, ok := <-ch; ok {
+		for s := range ch {
+			if do := diverted.Load(); do != nil && s == os.Interrupt {
+				(*do)()
+				continue
+			}
 			signal.Stop(ch)
 			cancel(signalError{s})
+			return
 		}
 	}()
 	return ctx, func() { signal.Stop(ch); cancel(nil) }
+}
+
+// diverted is what SIGINT does instead of ending the program.
+var diverted atomic.Pointer[func()]
+
+// divertInterrupts makes SIGINT call do, until the returned function is called.
+func divertInterrupts(do func()) (end func()) {
+	before := diverted.Swap(&do)
+	return func() { diverted.Store(before) }
 }
 
 func interrupted(ctx context.Context) os.Signal {

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/pflag"
+
+	"tracelake/analyze/query"
+	"tracelake/schema/lake"
+)
+
+// engineFlags say what DuckDB may use.
+type engineFlags struct {
+	maxMemory sizeValue
+	threads   int
+	tempDir   string
+}
+
+func (e *engineFlags) flags(f *pflag.FlagSet) {
+	f.Var(&e.maxMemory, "max-memory", "memory that DuckDB may take before it spills to disk (default: 80 % of the machine)")
+	f.IntVar(&e.threads, "threads", 0, "threads of DuckDB (default: one per processor)")
+	f.StringVar(&e.tempDir, "temp-dir", "", "directory for what does not fit into memory (default: the system's)")
+}
+
+// openLake opens a dataset for queries.
+func openLake(ctx context.Context, dir string, e engineFlags) (*query.DB, error) {
+	if e.threads < 0 {
+		return nil, errUsage("--threads must not be negative")
+	}
+	options := query.Options{Threads: e.threads, TempDir: e.tempDir}
+	if e.maxMemory > 0 {
+		options.Memory = fmt.Sprintf("%dB", int64(e.maxMemory))
+	}
+	db, err := query.Open(ctx, dir, options)
+	if errors.Is(err, query.ErrTempDir) {
+		return nil, errUsage("--temp-dir: %v", err)
+	}
+	if errors.Is(err, lake.ErrNotLake) || errors.Is(err, lake.ErrNewer) || errors.Is(err, fs.ErrNotExist) {
+		return nil, errInput("%v", err)
+	}
+	return db, err
+}
