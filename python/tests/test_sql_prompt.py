@@ -233,6 +233,6 @@ def test_interval_macros(lake):
         assert {x for i in b for x in range(i["start_ns"], i["end_ns"])} == sets["b"]
         assert all(x["end_ns"] < y["start_ns"] for x, y in itertools.pairwise(b))
     assert con.execute("SELECT busy_ns(s, e), interval_union(s, e) FROM t WHERE false").fetchone() == (0, [])
-    busy = "SELECT trace_id, device, busy_ns(start_ns, end_ns) FROM gpu_work GROUP BY ALL ORDER BY ALL"
-    exact = "SELECT trace_id, ordinal, busy_ns FROM devices WHERE gpu_events > excluded_events ORDER BY ALL"
+    busy = "SELECT trace_id, process, device, busy_ns(start_ns, end_ns) FROM gpu_work GROUP BY ALL ORDER BY ALL"
+    exact = "SELECT trace_id, global_pid, ordinal, busy_ns FROM devices WHERE gpu_events > excluded_events ORDER BY ALL"
     assert con.execute(busy).fetchall() == con.execute(exact).fetchall() != []
