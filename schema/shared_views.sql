@@ -104,13 +104,14 @@ QUALIFY lead(moment) OVER w IS NOT NULL;
 
 -- The calls of host code, which nest per thread: where each starts or ends and
 -- what then is the innermost one. wanted is a category such as 'cpu_op' or
--- 'python_function'. Events without a length are in no tree.
+-- 'python_function'. Operators of 2021 are of category 'Operator'. Events without
+-- a length are in no tree.
 CREATE OR REPLACE MACRO host_segments(wanted) AS TABLE
 WITH calls AS (
   SELECT e.trace_id, coalesce(e.pid::VARCHAR, e.pid_text) AS pid, coalesce(e.tid::VARCHAR, e.tid_text) AS tid, e.event_index, e.start_ns, e.start_ns + e.dur_ns AS end_ns
   FROM cpu_events AS e
   JOIN selected_traces AS t ON t.trace_id = e.trace_id
-  WHERE e.category = wanted AND timed(e.start_ns, e.dur_ns, e.time_flag) AND e.dur_ns > 0 AND in_window(e.start_ns, t.start_ns)
+  WHERE (e.category = wanted OR wanted = 'cpu_op' AND e.category = 'Operator') AND timed(e.start_ns, e.dur_ns, e.time_flag) AND e.dur_ns > 0 AND in_window(e.start_ns, t.start_ns)
 ),
 points AS (
   SELECT trace_id, pid, tid, start_ns AS moment, 1 AS d, -end_ns AS inner_last, event_index FROM calls
@@ -156,7 +157,7 @@ own AS (
 gpu AS (
   SELECT l.trace_id, s.event_index, sum(l.gpu_ns)::BIGINT AS gpu_self_ns, sum(l.gpu_events)::BIGINT AS gpu_events
   FROM launched AS l
-  ASOF JOIN (SELECT * FROM segments WHERE end_ns > start_ns) AS s ON s.trace_id = l.trace_id AND s.pid = l.pid AND s.tid = l.tid AND s.start_ns <= l.start_ns
+  ASOF JOIN (SELECT * FROM segments WHERE end_ns > start_ns OR end_ns IS NULL) AS s ON s.trace_id = l.trace_id AND s.pid = l.pid AND s.tid = l.tid AND s.start_ns <= l.start_ns
   WHERE s.event_index IS NOT NULL
   GROUP BY ALL
 ),

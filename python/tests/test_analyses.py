@@ -212,6 +212,20 @@ def test_operators(case, tracelake):
     assert got == dict(want)
 
 
+@pytest.mark.parametrize("category", ["cpu_op", "Operator"])  # today's name, and that of 2021
+def test_operators_do_not_own_what_follows_them(tracelake, tmp_path, category):
+    """A launch behind the last operator of its thread belongs to none."""
+    events = [{"ph": "X", "cat": category, "name": "aten::mm", "ts": 10, "dur": 10, "pid": 1, "tid": 1, "args": {}}]
+    for i, at in enumerate((12, 30), 1):
+        args = {"correlation": i, "stream": 7, "device": 0}
+        events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": at, "dur": 1, "pid": 1, "tid": 1, "args": args})
+        events.append({"ph": "X", "cat": "kernel", "name": "k", "ts": 100 + 20 * i, "dur": 3 * i, "pid": 0, "tid": 7, "args": args})
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": events}))
+    tracelake("convert", tmp_path / "trace.json", "-o", tmp_path / "lake", "-q")
+    (row,) = analyze(tracelake, tmp_path / "lake", "ops")
+    assert (row["name"], row["calls"], row["gpu_events"], row["gpu_self_ms"]) == ("aten::mm", 1, 1, 0.003)
+
+
 def test_iterations(case, tracelake):
     trace, lake = case
     rows = analyze(tracelake, lake, "iterations")

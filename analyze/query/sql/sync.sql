@@ -18,7 +18,7 @@ WITH blocking AS (
 placed AS (
   SELECT b.*, s.event_index AS op_index
   FROM blocking AS b
-  ASOF LEFT JOIN (SELECT * FROM host_segments('cpu_op') WHERE end_ns > start_ns) AS s ON s.trace_id = b.trace_id AND s.pid = b.pid::VARCHAR AND s.tid = b.tid::VARCHAR AND s.start_ns <= b.start_ns
+  ASOF LEFT JOIN (SELECT * FROM host_segments('cpu_op') WHERE end_ns > start_ns OR end_ns IS NULL) AS s ON s.trace_id = b.trace_id AND s.pid = b.pid::VARCHAR AND s.tid = b.tid::VARCHAR AND s.start_ns <= b.start_ns
 )
 SELECT
   p.run, p.rank, p.trace_id, p.api, e.name AS op,

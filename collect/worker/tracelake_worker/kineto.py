@@ -1,8 +1,4 @@
-"""Reads a profiler's Chrome trace and links its GPU work to operators.
-
-An operator is known by its occurrence, never by its name or its sequence
-number: nested operators and a forward with its backward share those.
-"""
+"""Reads a profiler's Chrome trace: operators, launches, GPU work, annotations."""
 
 import bisect
 import decimal
@@ -10,27 +6,23 @@ import gzip
 import json
 from dataclasses import dataclass, field
 
+from .linking import Nesting, link
+
 CHUNK = 4 << 20
 # No single event is near this long; a file without an end to one is damaged.
 MAX_EVENT_CHARS = 256 << 20
 
 OP_CATEGORIES = ("cpu_op", "Operator", "operator")
-LAUNCH_CATEGORIES = (
-    "cuda_runtime",
-    "cuda_driver",
-    "hip_runtime",
-    "hip_driver",
-    "xpu_runtime",
-    "privateuse1_runtime",
-    "privateuse1_driver",
-    "runtime",
-    "driver",
-)
 KERNEL_CATEGORIES = ("kernel", "Kernel")
 MEMCPY_CATEGORIES = ("gpu_memcpy", "Memcpy")
 MEMSET_CATEGORIES = ("gpu_memset", "Memset")
 GPU_CATEGORIES = KERNEL_CATEGORIES + MEMCPY_CATEGORIES + MEMSET_CATEGORIES
 ANNOTATION_CATEGORY = "user_annotation"
+
+
+def is_launch(category):
+    """Calls of any vendor's runtime or driver; Runtime is its name of 2021."""
+    return category.endswith(("_runtime", "_driver")) or category in ("Runtime", "Driver")
 
 
 def events(path):
@@ -86,7 +78,7 @@ def _to_events(f, path):
 
 def nanoseconds(value):
     """Microseconds with decimals as whole nanoseconds."""
-    return int(decimal.Decimal(value) * 1000) if value is not None else 0
+    return int((decimal.Decimal(value) * 1000).to_integral_value()) if value is not None else 0
 
 
 def integer(value):
@@ -139,8 +131,14 @@ class Launch:
     tid: object
     start: int
     external_id: int | None
-    correlation: int
+    correlation: int | None
     op: Op | None = None
+
+    @property
+    def kind(self):
+        """Kind of work that it starts, by its name; None for other calls."""
+        name = self.name.lower()
+        return "memcpy" if "memcpy" in name else "memset" if "memset" in name else "kernel" if "launch" in name else None
 
 
 @dataclass(eq=False)
@@ -188,12 +186,17 @@ def load(path, phases=()):
     for event in events(path):
         if event.get("ph") == "X":
             _take(profile, event)
-    link(profile, phases)
+    profile.ops.sort(key=lambda o: (o.start, -o.end, o.index))
+    for i, op in enumerate(profile.ops):
+        op.index = i
+    link(profile.ops, profile.launches, profile.gpu)
+    _phases(profile, phases)
+    _python(profile)
     return profile
 
 
 def _take(profile, event):
-    category = event.get("cat", "")
+    category = str(event.get("cat", ""))
     args = event.get("args")
     args = args if isinstance(args, dict) else {}
     start = nanoseconds(event.get("ts"))
@@ -203,10 +206,8 @@ def _take(profile, event):
     external = integer(args.get("External id", args.get("external id")))
     if category in OP_CATEGORIES:
         profile.ops.append(Op(len(profile.ops), name, category, pid, tid, start, start + duration, args))
-    elif category in LAUNCH_CATEGORIES:
-        correlation = integer(args.get("correlation"))
-        if correlation is not None:
-            profile.launches.append(Launch(name, category, pid, tid, start, external, correlation))
+    elif is_launch(category):
+        profile.launches.append(Launch(name, category, pid, tid, start, external, integer(args.get("correlation"))))
     elif category in GPU_CATEGORIES:
         device = args.get("device", pid)
         stream = args.get("stream", tid)
@@ -220,84 +221,6 @@ def _take(profile, event):
     elif category == "python_function":
         identity = integer(args.get("Python id"))
         profile.python.append((pid, tid, start, start + duration, name, identity, integer(args.get("Python parent id"))))
-
-
-def link(profile, phases=()):
-    profile.ops.sort(key=lambda o: (o.start, -o.end, o.index))
-    for i, op in enumerate(profile.ops):
-        op.index = i
-    threads = Nesting(profile.ops)
-    for op in profile.ops:
-        op.parent = threads.parent.get(op)
-    _phases(profile, phases)
-    _python(profile)
-    by_external = {}
-    for op in profile.ops:
-        # Ids of 0 mean none. An id belongs to one run of one operator.
-        if op.external_id:
-            by_external.setdefault((op.pid, op.external_id), op)
-    by_correlation = {}
-    for launch in profile.launches:
-        launch.op = by_external.get((launch.pid, launch.external_id)) if launch.external_id else None
-        if launch.op is None:
-            launch.op = threads.innermost(launch.pid, launch.tid, launch.start)
-        if launch.op is not None:
-            launch.op.launches += 1
-        by_correlation.setdefault(launch.correlation, []).append(launch)
-    for gpu in profile.gpu:
-        gpu.launch = _launch_of(gpu, by_correlation.get(gpu.correlation, ())) if gpu.correlation else None
-        if gpu.launch is not None:
-            gpu.op = gpu.launch.op
-        elif gpu.external_id:
-            # A launch outside of the window: the id alone says who asked.
-            found = {by_external[k] for k in by_external if k[1] == gpu.external_id} if len({o.pid for o in profile.ops}) > 1 else None
-            if found is None and profile.ops:
-                gpu.op = by_external.get((profile.ops[0].pid, gpu.external_id))
-            elif found and len(found) == 1:
-                gpu.op = next(iter(found))
-        if gpu.op is not None:
-            gpu.op.gpu.append(gpu)
-
-
-def _launch_of(gpu, launches):
-    """Correlations are counted per process. Of several candidates the one with
-    the GPU event's External id is meant, else the last one before it."""
-    if len(launches) <= 1:
-        return launches[0] if launches else None
-    same = [x for x in launches if gpu.external_id and x.external_id == gpu.external_id]
-    candidates = same or launches
-    before = [x for x in candidates if x.start <= gpu.start]
-    return max(before or candidates, key=lambda x: x.start)
-
-
-class Nesting:
-    """Which operator runs inside which, per thread, by intervals."""
-
-    def __init__(self, ops):
-        self.parent = {}
-        self._threads = {}
-        stacks = {}
-        for op in ops:  # in order of start, outer first
-            key = (op.pid, op.tid)
-            stack = stacks.setdefault(key, [])
-            while stack and stack[-1].end < op.end:
-                stack.pop()
-            if stack and stack[-1].end > op.start:
-                self.parent[op] = stack[-1]
-            stack.append(op)
-            self._threads.setdefault(key, []).append(op)
-        self._starts = {k: [o.start for o in v] for k, v in self._threads.items()}
-
-    def innermost(self, pid, tid, moment):
-        key = (pid, tid)
-        ops = self._threads.get(key)
-        if not ops:
-            return None
-        i = bisect.bisect_right(self._starts[key], moment) - 1
-        op = ops[i] if i >= 0 else None
-        while op is not None and not op.start <= moment <= op.end:
-            op = self.parent.get(op)
-        return op
 
 
 def _phases(profile, phases):
