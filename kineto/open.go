@@ -7,12 +7,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
+	"tracelake/internal/freelist"
+	"tracelake/internal/inflate"
 	"tracelake/schema"
 )
 
@@ -41,7 +41,10 @@ func openText(src io.Reader) (*textReader, error) {
 		var inner io.Reader
 		switch {
 		case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-			inner = &gzipReader{t: t, src: br}
+			z := gzips.Get()
+			z.Reset(br)
+			t.close = append(t.close, func() { z.Reset(nil); gzips.Put(z) })
+			inner = &stopReader{t: t, r: z}
 		case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 			z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(1<<27))
 			if err != nil {
@@ -87,15 +90,15 @@ func (t *textReader) Close() {
 
 // ended turns the error that ended a compressed stream into a note.
 func (t *textReader) ended(err error) error {
-	var corrupt flate.CorruptInputError
+	var corrupt *inflate.CorruptError
 	switch {
 	case err == nil || errors.Is(err, io.EOF):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		t.note(schema.GzipCut, "the compressed stream ends early")
-	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, zstd.ErrCRCMismatch):
+	case errors.Is(err, inflate.ErrChecksum), errors.Is(err, zstd.ErrCRCMismatch):
 		t.note(schema.GzipChecksum, "checksum of the compressed stream does not match")
-	case errors.Is(err, gzip.ErrHeader), errors.As(err, &corrupt), isZstd(err):
+	case errors.Is(err, inflate.ErrHeader), errors.As(err, &corrupt), isZstd(err):
 		t.note(schema.StreamCorrupt, "the compressed stream is damaged: "+err.Error())
 	default:
 		return err // reading failed, which says nothing about the trace
@@ -116,80 +119,27 @@ func isZstd(err error) bool {
 	return strings.Contains(err.Error(), "corrupt") || strings.Contains(err.Error(), "zstd") || strings.Contains(err.Error(), "huff") || strings.Contains(err.Error(), "fse")
 }
 
+// gzips keeps the windows and tables of decompressors from file to file.
+var gzips = freelist.List[*inflate.Reader]{New: func() *inflate.Reader { return inflate.NewReader(nil) }}
+
 // stopReader ends at the first error of a decompressor.
 type stopReader struct {
-	t *textReader
-	r io.Reader
-}
-
-func (s *stopReader) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	return n, s.t.ended(err)
-}
-
-// gzipReader reads gzip members one after another. Zeros behind the last one
-// are padding; other bytes are noted.
-type gzipReader struct {
 	t    *textReader
-	src  *bufio.Reader
-	z    *gzip.Reader
+	r    io.Reader
 	done bool
 }
 
-func (g *gzipReader) Read(p []byte) (int, error) {
-	for {
-		if g.done {
-			return 0, io.EOF
-		}
-		if g.z == nil {
-			z, err := gzip.NewReader(g.src)
-			if err != nil {
-				return 0, g.stop(err)
-			}
-			z.Multistream(false)
-			g.z = z
-		}
-		n, err := g.z.Read(p)
-		if err == nil || n > 0 && errors.Is(err, io.EOF) {
-			return n, nil
-		}
-		if !errors.Is(err, io.EOF) {
-			return n, g.stop(err)
-		}
-		if more := g.nextMember(); !more {
-			g.done = true
-			return 0, io.EOF
-		}
-		if err := g.z.Reset(g.src); err != nil {
-			return 0, g.stop(err)
-		}
-		g.z.Multistream(false)
+func (s *stopReader) Read(p []byte) (int, error) {
+	if s.done {
+		return 0, io.EOF
 	}
-}
-
-func (g *gzipReader) stop(err error) error {
-	g.done = true
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
+	n, err := s.r.Read(p)
+	if err == nil {
+		return n, nil
 	}
-	return g.t.ended(err)
-}
-
-// nextMember skips padding and reports whether another member follows.
-func (g *gzipReader) nextMember() bool {
-	for {
-		c, err := g.src.ReadByte()
-		if err != nil {
-			return false
-		}
-		if c == 0 {
-			continue
-		}
-		_ = g.src.UnreadByte()
-		if h, _ := g.src.Peek(2); len(h) == 2 && h[0] == 0x1f && h[1] == 0x8b {
-			return true
-		}
-		g.t.note(schema.TrailingBytes, "bytes behind the compressed stream")
-		return false
+	s.done = true
+	if z, ok := s.r.(*inflate.Reader); ok && z.Trailing() {
+		s.t.note(schema.TrailingBytes, "bytes behind the compressed stream")
 	}
+	return n, s.t.ended(err)
 }
