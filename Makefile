@@ -9,6 +9,7 @@ GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 VENV := .venv
 COLLECT_VENV := .venv-collect
+HTA_VENV := .venv-hta
 HF_PYTHON := $(or $(TRACELAKE_HF_PYTHON),$(CURDIR)/$(COLLECT_VENV)/bin/python)
 TEST_TIMEOUT ?= 20m
 FUZZTIME ?= 20s
@@ -22,7 +23,7 @@ GOFUMPT := go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: demo build small test test-collect venv venv-collect lint bench fuzz generate clean
+.PHONY: demo build small test test-collect venv venv-collect venv-hta lint bench fuzz generate clean
 
 ## demo: convert the traces of testdata/demo and answer three questions about them
 demo: build
@@ -52,8 +53,14 @@ ifndef TRACELAKE_HF_PYTHON
 	scripts/venv.sh $(COLLECT_VENV) python/requirements-collect.txt python/requirements-collect-vllm.txt
 endif
 
+## venv-hta: HolisticTraceAnalysis, to compare with; TRACELAKE_HTA_PYTHON names an interpreter that has it
+venv-hta:
+ifndef TRACELAKE_HTA_PYTHON
+	scripts/venv.sh $(HTA_VENV) python/requirements-hta.txt python/requirements-hta-alone.txt
+endif
+
 ## test: all tests, with the race detector, then the Python tests against the binary
-test: venv venv-collect build
+test: venv venv-collect venv-hta build
 	$(VENV)/bin/ruff check --config python/ruff.toml python bench collect/worker
 	go vet ./...
 	export TRACELAKE_PYTHON=$(CURDIR)/$(VENV)/bin/python TRACELAKE_HF_PYTHON=$(HF_PYTHON) TRACELAKE_TORCH_PYTHON=$(HF_PYTHON); \

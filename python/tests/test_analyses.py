@@ -182,12 +182,14 @@ def test_launches_and_queue(case, tracelake):
         assert (r["calls"], r["launching"]) == (len(calls), len(linked))
         if linked:
             assert r["mean_delay_us"] == pytest.approx(statistics.mean(c["gpu"]["start"] - c["start"] for c in linked), abs=1e-3)
+            waits = [max(c["gpu"]["start"] - c["end"], 0) for c in linked]
+            assert r["mean_wait_us"] == pytest.approx(statistics.mean(waits), abs=1e-3)
             assert r["mean_queue_us"] == pytest.approx(statistics.mean(c["gpu"]["start"] - c["end"] for c in linked), abs=1e-3)
         assert r["shorter_than_call"] == sum(c["gpu"]["end"] - c["gpu"]["start"] < c["end"] - c["start"] for c in linked)
     for r in analyze(tracelake, lake, "queue"):
         works = [w for w in trace.gpu if w["stream"] == r["stream"]]
         lengths = {t: sum(w["call"]["start"] <= t < w["start"] for w in works) for w2 in works for t in (w2["call"]["start"], w2["start"])}
-        assert r["launches"] == len(works)
+        assert (r["launches"], r["early"]) == (len(works), 0)
         assert r["max"] == max(lengths.values())
 
 

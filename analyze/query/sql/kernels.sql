@@ -1,9 +1,9 @@
 -- title: Busiest kernels
 -- what it answers: Which kernels take most of the GPU time, over all selected traces?
 --   Events whose recorded times cannot be trusted are left out: see time_flag. SET VARIABLE group_by to class, kind, stream,
---   shape (grid and block), rank, iteration or device groups by that instead of the name, or by name+shape and the like.
+--   shape (grid and block), trace, rank, iteration or device groups by that instead of the name, or by name+shape and the like.
 -- parameters:
---   group_by  name (the default), class, kind, stream, shape, rank, iteration, device, or several joined by +
+--   group_by  name (the default), class, kind, stream, shape, trace, rank, iteration, device, or several joined by +
 --   kinds     kernels (the default) or all, which adds copies and sets; grouped by class or kind it is all by default
 --   top       rows; default 25
 -- columns and units:
@@ -27,10 +27,11 @@ WITH keyed AS (
       WHEN 'kind' THEN kind
       WHEN 'stream' THEN 'stream ' || coalesce(stream::VARCHAR, '?')
       WHEN 'device' THEN 'device ' || coalesce(device::VARCHAR, '?')
+      WHEN 'trace' THEN trace_id
       WHEN 'rank' THEN 'rank ' || coalesce(rank::VARCHAR, '?')
       WHEN 'iteration' THEN coalesce(iteration_id, 'no iteration')
       WHEN 'shape' THEN coalesce(format('[{}, {}, {}] x [{}, {}, {}]', grid_x, grid_y, grid_z, block_x, block_y, block_z), 'no shape')
-      ELSE error('group_by: ' || b || ' is none of name, class, kind, stream, shape, rank, iteration, device') END), ' | ') AS name,
+      ELSE error('group_by: ' || b || ' is none of name, class, kind, stream, shape, trace, rank, iteration, device') END), ' | ') AS name,
     class, dur_ns
   FROM gpu_work
   WHERE kind IN ('gpu_kernel', 'gpu_graph')

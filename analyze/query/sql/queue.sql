@@ -12,26 +12,25 @@
 --   device     device ordinal
 --   stream     stream
 --   launches   launches
+--   early      launches whose work starts before their call, by clocks that disagree: they never wait
 --   max        longest queue, launches
 --   mean       mean length over time, launches
 --   empty_pct  time with an empty queue, %
 --   full_ns    time with a full queue, ns
-WITH first AS (
-  SELECT trace_id, run, rank, process, device, stream, launch_id, min(start_ns) AS start_ns
-  FROM gpu_work WHERE launch_id IS NOT NULL
-  GROUP BY ALL
+WITH waits AS (
+  SELECT w.trace_id, w.run, w.rank, w.process, w.device, w.stream, any_value(l.start_ns) AS launched_ns, min(w.start_ns) AS start_ns
+  FROM gpu_work AS w
+  JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
+  WHERE l.start_ns IS NOT NULL
+  GROUP BY w.trace_id, w.run, w.rank, w.process, w.device, w.stream, w.launch_id
 ),
 points AS (
-  SELECT f.trace_id, f.run, f.rank, f.process, f.device, f.stream, l.start_ns AS moment, 1 AS d
-  FROM first AS f JOIN launches AS l ON l.trace_id = f.trace_id AND l.event_index = f.launch_id
-  WHERE l.start_ns <= f.start_ns
+  SELECT trace_id, run, rank, process, device, stream, least(launched_ns, start_ns) AS moment, 1 AS d, launched_ns > start_ns AS early FROM waits
   UNION ALL
-  SELECT f.trace_id, f.run, f.rank, f.process, f.device, f.stream, f.start_ns, -1
-  FROM first AS f JOIN launches AS l ON l.trace_id = f.trace_id AND l.event_index = f.launch_id
-  WHERE l.start_ns <= f.start_ns
+  SELECT trace_id, run, rank, process, device, stream, start_ns, -1, false FROM waits
 ),
 steps AS (
-  SELECT trace_id, run, rank, process, device, stream, moment, sum(d) AS d, count(*) FILTER (d > 0) AS launches FROM points GROUP BY ALL
+  SELECT trace_id, run, rank, process, device, stream, moment, sum(d) AS d, count(*) FILTER (d > 0) AS launches, count(*) FILTER (early) AS early FROM points GROUP BY ALL
 ),
 lengths AS (
   SELECT *, sum(d) OVER w AS length, coalesce(lead(moment) OVER w - moment, 0) AS ns
@@ -41,6 +40,7 @@ lengths AS (
 SELECT
   run, rank, trace_id, process, device, stream,
   sum(launches)::BIGINT AS launches,
+  sum(early)::BIGINT AS early,
   max(length)::BIGINT AS max,
   round(sum(length * ns) / nullif(sum(ns), 0), 3) AS mean,
   round(100.0 * coalesce(sum(ns) FILTER (length = 0), 0) / nullif(sum(ns), 0), 2) AS empty_pct,
