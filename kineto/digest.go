@@ -4,12 +4,13 @@ import (
 	"io"
 
 	"tracelake/internal/digest"
+	"tracelake/internal/inflate"
 )
 
 // Digest returns the digest of the text of a trace, as Result.Digest gives
 // it, without decoding anything.
 func Digest(src io.Reader) (string, error) {
-	t, err := openText(src)
+	t, err := openText(src, inflate.Options{})
 	if err != nil {
 		return "", err
 	}

@@ -3,16 +3,19 @@ package kineto
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"io"
 	"testing"
 	"testing/iotest"
 
 	"github.com/klauspost/compress/zstd"
+
+	"tracelake/internal/inflate"
 )
 
 // plainText returns the text of an input, or nil where it is damaged.
 func plainText(b []byte) []byte {
-	t, err := openText(bytes.NewReader(b))
+	t, err := openText(bytes.NewReader(b), inflate.Options{})
 	if err != nil {
 		return nil
 	}
@@ -79,6 +82,7 @@ func TestCompression(t *testing.T) {
 			_ = z.Close()
 		}
 		forms["gzip members"] = many.Bytes()
+		forms["gzip blocks"] = blocks(text, 1000+len(text)/100)
 		forms["gzip padded"] = append(append([]byte(nil), one.Bytes()...), make([]byte, 700)...)
 		w, err := zstd.NewWriter(&zs, zstd.WithEncoderConcurrency(1))
 		if err != nil {
@@ -95,6 +99,20 @@ func TestCompression(t *testing.T) {
 			}
 		}
 	}
+}
+
+// blocks compresses a text as bgzip does: members that say how long they are.
+func blocks(text []byte, size int) []byte {
+	var out bytes.Buffer
+	for at := 0; at < len(text); at += size {
+		from := out.Len()
+		z := gzip.NewWriter(&out)
+		z.Extra = []byte("BC\x02\x00\x00\x00")
+		_, _ = z.Write(text[at:min(len(text), at+size)])
+		_ = z.Close()
+		binary.LittleEndian.PutUint16(out.Bytes()[from+16:], uint16(out.Len()-from-1))
+	}
+	return out.Bytes()
 }
 
 // TestTruncated checks that every prefix of a trace is either rejected or

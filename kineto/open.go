@@ -11,7 +11,6 @@ import (
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
-	"tracelake/internal/freelist"
 	"tracelake/internal/inflate"
 	"tracelake/schema"
 )
@@ -27,7 +26,8 @@ type textReader struct {
 
 const bufSize = 256 << 10
 
-func openText(src io.Reader) (*textReader, error) {
+// openText opens a stored form; blocks says how blocks of gzip are read.
+func openText(src io.Reader, blocks inflate.Options) (*textReader, error) {
 	t := &textReader{}
 	br := bufio.NewReaderSize(src, bufSize)
 	for depth := 0; ; depth++ {
@@ -41,9 +41,8 @@ func openText(src io.Reader) (*textReader, error) {
 		var inner io.Reader
 		switch {
 		case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-			z := gzips.Get()
-			z.Reset(br)
-			t.close = append(t.close, func() { z.Reset(nil); gzips.Put(z) })
+			z := inflate.Open(br, blocks)
+			t.close = append(t.close, z.Close)
 			inner = &stopReader{t: t, r: z}
 		case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 			z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(1<<27))
@@ -118,9 +117,6 @@ func isZstd(err error) bool {
 	}
 	return strings.Contains(err.Error(), "corrupt") || strings.Contains(err.Error(), "zstd") || strings.Contains(err.Error(), "huff") || strings.Contains(err.Error(), "fse")
 }
-
-// gzips keeps the windows and tables of decompressors from file to file.
-var gzips = freelist.List[*inflate.Reader]{New: func() *inflate.Reader { return inflate.NewReader(nil) }}
 
 // stopReader ends at the first error of a decompressor.
 type stopReader struct {

@@ -10,6 +10,7 @@ import (
 
 	"tracelake/internal/digest"
 	"tracelake/internal/freelist"
+	"tracelake/internal/inflate"
 	"tracelake/schema"
 )
 
@@ -40,6 +41,20 @@ type Options struct {
 // while the file is read.
 func (o *Options) wants(tab tableID) bool {
 	return o.RowGroups != nil && (o.Wanted == nil || o.Wanted(specs[tab].table.Name))
+}
+
+// blocks says how blocks of gzip are decompressed: by as many goroutines as
+// decode, under the same gate.
+func (o *Options) blocks() inflate.Options {
+	b := inflate.Options{Workers: o.Workers}
+	if o.Gate != nil {
+		b.Run = func(work func()) {
+			o.Gate <- struct{}{}
+			defer func() { <-o.Gate }()
+			work()
+		}
+	}
+	return b
 }
 
 // Result is what a trace holds besides the rows that RowGroups received.
@@ -87,7 +102,7 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Result, error) {
 	if o.RowGroup <= 0 {
 		o.RowGroup = DefaultRowGroup
 	}
-	text, err := openText(src)
+	text, err := openText(src, o.blocks())
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,7 @@ var allowed = map[string][]string{
 	"tracelake/bench":                  {"tracelake"},
 	"tracelake/cmd":                    {"tracelake"},
 	"tracelake/internal":               {},
+	"tracelake/internal/inflate":       {"tracelake/internal/freelist"},
 }
 
 func under(pkg, prefix string) bool { return pkg == prefix || strings.HasPrefix(pkg, prefix+"/") }

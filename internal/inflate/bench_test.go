@@ -24,7 +24,7 @@ func BenchmarkGzip(b *testing.B) {
 		name string
 		open func(io.Reader) (io.Reader, error)
 	}{
-		{"ours", func(r io.Reader) (io.Reader, error) { return NewReader(r), nil }},
+		{"ours", func(r io.Reader) (io.Reader, error) { return Open(r, Options{}), nil }},
 		{"klauspost", func(r io.Reader) (io.Reader, error) { return kgzip.NewReader(r) }},
 		{"standard", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
 	} {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
@@ -54,7 +55,8 @@ func class(err error) string {
 
 // ours reads with a given size of reads.
 func ours(src io.Reader, size int) outcome {
-	r := NewReader(src)
+	r := Open(src, Options{Workers: 3})
+	defer r.Close()
 	var out []byte
 	buf := make([]byte, size)
 	for {
@@ -210,7 +212,7 @@ func TestMembers(t *testing.T) {
 	for _, tail := range []string{"", "\x00\x00", "\x00\x1f", "x", "\x1f\x8b", "\x1f\x8b\x08\x00"} {
 		b := append(append([]byte(nil), all...), tail...)
 		compare(t, b, 5000)
-		r := NewReader(bytes.NewReader(b))
+		r := Open(bytes.NewReader(b), Options{})
 		_, _ = io.Copy(io.Discard, r)
 		if want := tail == "x" || tail == "\x00\x1f"; r.Trailing() != want {
 			t.Errorf("%q behind the stream: trailing %v", tail, r.Trailing())
@@ -286,7 +288,7 @@ func TestSourceFails(t *testing.T) {
 	text := texts()["events"]
 	b := compress(t, text, 6)
 	failure := errors.New("disk gone")
-	r := NewReader(io.MultiReader(bytes.NewReader(b[:len(b)/2]), iotest.ErrReader(failure)))
+	r := Open(io.MultiReader(bytes.NewReader(b[:len(b)/2]), iotest.ErrReader(failure)), Options{})
 	got, err := io.ReadAll(r)
 	if !errors.Is(err, failure) || !bytes.HasPrefix(text, got) || len(got) < len(text)/3 {
 		t.Errorf("%v after %d bytes of %d", err, len(got), len(text))
@@ -298,7 +300,7 @@ func TestOffset(t *testing.T) {
 	b := compress(t, text, 6)
 	at := len(b) / 2
 	copy(b[at:], bytes.Repeat([]byte{0xff}, 100))
-	_, err := io.ReadAll(NewReader(bytes.NewReader(b)))
+	_, err := io.ReadAll(Open(bytes.NewReader(b), Options{}))
 	var c *CorruptError
 	if !errors.As(err, &c) || c.Offset < int64(at)-100 || c.Offset > int64(at)+20_000 {
 		t.Errorf("%v, damage is at %d", err, at)
@@ -329,6 +331,88 @@ func TestTraces(t *testing.T) {
 	t.Logf("%d traces", n)
 }
 
+// blocked compresses a text as blocks that say their size, with an empty one at
+// the end.
+func blocked(t testing.TB, text []byte, size int) []byte {
+	var out []byte
+	for first := true; len(text) > 0 || first; first = false {
+		k := min(size, len(text))
+		b := compress(t, text[:k], 6)
+		text = text[k:]
+		out = append(out, 0x1f, 0x8b, 8, flagExtra, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0)
+		out = binary.LittleEndian.AppendUint16(out, uint16(len(b)-10+blockHeader-1))
+		out = append(out, b[10:]...)
+		if len(text) == 0 && k > 0 {
+			first = true
+		}
+	}
+	return out
+}
+
+// TestBlocks reads blocks side by side, whole, cut off, damaged, and with sizes
+// that lie.
+func TestBlocks(t *testing.T) {
+	text := texts()["events"]
+	b := blocked(t, text, 50_000)
+	if got := ours(bytes.NewReader(b), 1<<16); got.err != "" || !bytes.Equal(got.text, text) {
+		t.Fatalf("%q, %d bytes of %d", got.err, len(got.text), len(text))
+	}
+	for name, text := range texts() {
+		for _, size := range []int{1500, 60_000} {
+			b := blocked(t, text[:min(len(text), 200_000)], size)
+			compare(t, b, 333)
+			compare(t, append(b, compress(t, text, 5)...), 5000)
+			compare(t, append(append(compress(t, text, 5), make([]byte, 9)...), b...), 5000)
+			compare(t, append(b, "trailing"...), 5000)
+			t.Log(name, len(b))
+		}
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	small := blocked(t, text[:100_000], 3000)
+	for range 300 {
+		x := bytes.Clone(small)
+		x[r.IntN(len(x))] ^= 1 << r.IntN(8)
+		compare(t, x, 5000)
+		compare(t, small[:r.IntN(len(small))], 5000)
+	}
+	for at := 0; at < len(small); { // the size of every block in turn
+		n := blockSize(small[at:])
+		for _, lie := range []int{0, n - 9, n, n + 20, 65535} {
+			x := bytes.Clone(small)
+			binary.LittleEndian.PutUint16(x[at+16:], uint16(lie))
+			got := ours(bytes.NewReader(x), 5000)
+			if got.err != "" || !bytes.Equal(got.text, text[:100_000]) {
+				t.Fatalf("block at %d says %d: %q, %d bytes", at, lie, got.err, len(got.text))
+			}
+		}
+		at += n
+	}
+}
+
+// TestBlocksSideBySide checks that blocks are handed to several goroutines and
+// that all of them can wait for one token.
+func TestBlocksSideBySide(t *testing.T) {
+	text := texts()["events"]
+	gate := make(chan struct{}, 1)
+	var ran atomic.Int64
+	r := Open(bytes.NewReader(blocked(t, text, 8000)), Options{Workers: 4, Run: func(f func()) {
+		gate <- struct{}{}
+		f()
+		<-gate
+		ran.Add(1)
+	}})
+	defer r.Close()
+	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, text) {
+		t.Fatalf("%v, %d bytes of %d", err, len(got), len(text))
+	}
+	if want := int64(len(text)/8000/batchBlocks + 1); ran.Load() < want {
+		t.Errorf("%d pieces of work, want %d", ran.Load(), want)
+	}
+	if len(r.spare) > 8 {
+		t.Errorf("%d batches were made", len(r.spare))
+	}
+}
+
 // FuzzReader compares with the reference: text, and which streams are refused.
 func FuzzReader(f *testing.F) {
 	for _, text := range texts() {
@@ -336,6 +420,7 @@ func FuzzReader(f *testing.F) {
 			f.Add(compress(f, text[:min(len(text), 600)], level), uint16(100))
 		}
 	}
+	f.Add(blocked(f, texts()["events"][:900], 400), uint16(1))
 	f.Fuzz(func(t *testing.T, b []byte, size uint16) {
 		check := func(b []byte) { compare(t, b, int(size)+1, 1<<17) }
 		check(b)

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+
+	"tracelake/internal/freelist"
 )
 
 var (
@@ -32,27 +34,47 @@ func (e *CorruptError) Error() string {
 // Reader reads the text of a gzip stream of one or many members.
 type Reader struct {
 	d        *decoder
-	rd       int // end of what was handed out of the window
+	text     []byte // decoded and not yet handed out
 	crc      uint32
 	size     uint32
 	members  int
 	inText   bool
 	trailing bool
 	err      error
+
+	workers int
+	run     func(func())
+	queue   []*batch // of blocks, in order
+	current *batch   // whose text is handed out
+	spare   []*batch
 }
 
-// NewReader returns a reader of src, from which it reads ahead.
-func NewReader(src io.Reader) *Reader {
-	r := &Reader{d: newDecoder()}
-	r.Reset(src)
+// Options says how to read a stream. The zero value is usable.
+type Options struct {
+	Workers int          // goroutines that decompress blocks, where the stream is made of such
+	Run     func(func()) // runs the work of one of them; nil means at once
+}
+
+// readers keeps windows and tables from stream to stream.
+var readers = freelist.List[*Reader]{New: func() *Reader { return &Reader{d: newDecoder()} }}
+
+// Open returns a reader of src, from which it reads ahead.
+func Open(src io.Reader, o Options) *Reader {
+	r := readers.Get()
+	r.d.reset(src)
+	r.workers, r.run = o.Workers, o.Run
 	return r
 }
 
-// Reset makes the reader read another stream.
-func (r *Reader) Reset(src io.Reader) {
+// Close ends the use of a reader.
+func (r *Reader) Close() {
+	for _, b := range r.queue {
+		<-b.done
+	}
 	d := r.d
-	d.reset(src)
+	d.reset(nil)
 	*r = Reader{d: d}
+	readers.Put(r)
 }
 
 // Trailing reports, after the end, whether bytes that are neither zeros nor a
@@ -66,14 +88,14 @@ func (r *Reader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	for r.rd == r.d.wr {
+	for len(r.text) == 0 {
 		if r.err != nil {
 			return 0, r.err
 		}
 		r.err = r.step()
 	}
-	n := copy(p, r.d.win[r.rd:r.d.wr])
-	r.rd += n
+	n := copy(p, r.text)
+	r.text = r.text[n:]
 	return n, nil
 }
 
@@ -81,6 +103,9 @@ func (r *Reader) Read(p []byte) (int, error) {
 func (r *Reader) step() error {
 	d := r.d
 	if !r.inText {
+		if r.nextBatch() {
+			return nil
+		}
 		if err := r.header(); err != nil {
 			return err
 		}
@@ -89,11 +114,10 @@ func (r *Reader) step() error {
 	}
 	d.slide()
 	from := d.wr
-	r.rd = from
 	err := d.more()
-	text := d.win[from:d.wr]
-	r.crc = crc32.Update(r.crc, crc32.IEEETable, text)
-	r.size += uint32(len(text))
+	r.text = d.win[from:d.wr]
+	r.crc = crc32.Update(r.crc, crc32.IEEETable, r.text)
+	r.size += uint32(len(r.text))
 	if err == io.EOF {
 		r.inText = false
 		return r.trailer()
