@@ -1,7 +1,8 @@
 -- title: Serving steps
 -- what it answers: How long do the steps of a serving engine take, by phase and batch size?
 --   A step is a range whose name tells its phase, as vLLM and SGLang write it. prefill (extend): only prompts; decode:
---   only generation; mixed: both.
+--   only generation; mixed: both. A mark inside another says the same again and is no step. GPU work belongs to the step
+--   that its launch lies in, on the same thread.
 -- columns and units:
 --   run           run of the trace
 --   rank          rank; null where nothing tells it
@@ -14,17 +15,8 @@
 --   p95_wall_ms   95th percentile, ms
 --   mean_gpu_ms   mean time with a GPU event of the step running, ms
 --   gpu_us_per_token  GPU busy time over tokens, µs
-WITH ordered AS (
-  SELECT trace_id, iteration_range, start_ns, end_ns,
-    max(end_ns) OVER (PARTITION BY trace_id, iteration_range, process, device ORDER BY start_ns, event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
-  FROM gpu_work
-  WHERE iteration_range IS NOT NULL
-),
-gpu AS (
-  SELECT trace_id, iteration_range, sum(greatest(end_ns - greatest(start_ns, coalesce(before_ns, start_ns)), 0)) AS busy_ns FROM ordered GROUP BY ALL
-),
-named AS ( -- what the marks say: columns of vLLM's, and the text of SGLang's and the like
-  SELECT t.run, t.rank, r.trace_id, r.event_index, r.dur_ns,
+WITH named AS ( -- what the marks say: columns of vLLM's, and the text of SGLang's and the like
+  SELECT t.run, t.rank, r.trace_id, r.event_index, r.pid, r.tid, r.start_ns, r.start_ns + r.dur_ns AS end_ns, r.dur_ns,
     CASE
       WHEN r.context_requests > 0 AND r.generation_requests > 0 OR regexp_matches(r.iteration_id, '(?i)\bmixed\b') THEN 'mixed'
       WHEN r.context_requests > 0 OR regexp_matches(r.iteration_id, '(?i)\b(extend|prefill)') THEN 'prefill'
@@ -37,13 +29,33 @@ named AS ( -- what the marks say: columns of vLLM's, and the text of SGLang's an
   FROM ranges AS r
   JOIN selected_traces AS t ON t.trace_id = r.trace_id
   WHERE NOT r.on_gpu AND r.iteration_id IS NOT NULL AND timed(r.start_ns, r.dur_ns, r.time_flag) AND in_window(r.start_ns, t.start_ns)
+    AND (getvariable('iteration') IS NULL OR r.iteration_id = getvariable('iteration')::VARCHAR)
+),
+marks AS (
+  SELECT * FROM named
+  WHERE phase IS NOT NULL
+  QUALIFY start_ns >= coalesce(max(end_ns) OVER (PARTITION BY trace_id, pid, tid ORDER BY start_ns, end_ns DESC, event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns)
+),
+work AS (
+  SELECT g.trace_id, m.event_index AS mark, g.global_pid AS process, g.device, g.start_ns, g.start_ns + g.dur_ns AS end_ns, g.event_index
+  FROM gpu_events AS g
+  JOIN launches AS l ON l.trace_id = g.trace_id AND l.event_index = g.launch_id
+  ASOF JOIN marks AS m ON m.trace_id = l.trace_id AND m.pid = l.pid AND m.tid = l.tid AND m.start_ns <= l.start_ns
+  WHERE l.start_ns < m.end_ns AND timed(g.start_ns, g.dur_ns, g.time_flag) AND (getvariable('device') IS NULL OR g.device = getvariable('device')::BIGINT)
+),
+ordered AS (
+  SELECT trace_id, mark, start_ns, end_ns,
+    max(end_ns) OVER (PARTITION BY trace_id, mark, process, device ORDER BY start_ns, event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
+  FROM work
+),
+gpu AS (
+  SELECT trace_id, mark, sum(greatest(end_ns - greatest(start_ns, coalesce(before_ns, start_ns)), 0)) AS busy_ns FROM ordered GROUP BY ALL
 ),
 marked AS (
   -- A decode step makes one token per request, where the mark counts none.
-  SELECT n.*, coalesce(n.tokens, CASE WHEN n.phase = 'decode' THEN n.requests END) AS counted, g.busy_ns
-  FROM named AS n
-  LEFT JOIN gpu AS g ON g.trace_id = n.trace_id AND g.iteration_range = n.event_index
-  WHERE n.phase IS NOT NULL
+  SELECT m.*, coalesce(m.tokens, CASE WHEN m.phase = 'decode' THEN m.requests END) AS counted, g.busy_ns
+  FROM marks AS m
+  LEFT JOIN gpu AS g ON g.trace_id = m.trace_id AND g.mark = m.event_index
 )
 SELECT
   run, rank, trace_id, phase, requests,

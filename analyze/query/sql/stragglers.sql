@@ -20,6 +20,14 @@ WITH work AS (
   FROM gpu_work WHERE iteration_id IS NOT NULL AND rank IS NOT NULL
   GROUP BY ALL
 ),
+ordered AS (
+  SELECT run, rank, iteration_producer AS producer, iteration_id AS iteration, start_ns, end_ns,
+    max(end_ns) OVER (PARTITION BY run, rank, iteration_producer, iteration_id, trace_id, process, device ORDER BY start_ns, event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
+  FROM gpu_work WHERE iteration_id IS NOT NULL AND rank IS NOT NULL
+),
+busy AS (
+  SELECT run, rank, producer, iteration, sum(greatest(end_ns - greatest(start_ns, coalesce(before_ns, start_ns)), 0)) AS ns FROM ordered GROUP BY ALL
+),
 marks AS (
   SELECT t.run, t.rank, r.iteration_producer AS producer, r.iteration_id AS iteration, max(r.start_ns + r.dur_ns) - min(r.start_ns) AS wall_ns
   FROM ranges AS r JOIN selected_traces AS t ON t.trace_id = r.trace_id
@@ -30,9 +38,10 @@ sums AS (
   SELECT m.run, m.rank, m.producer, m.iteration, m.wall_ns,
     coalesce(sum(w.ns) FILTER (w.class = 'compute'), 0) AS compute_ns,
     coalesce(sum(w.ns) FILTER (w.class = 'communication'), 0) AS communication_ns,
-    greatest(m.wall_ns - coalesce(sum(w.ns), 0), 0) AS gap_ns
+    greatest(m.wall_ns - coalesce(any_value(b.ns), 0), 0) AS gap_ns
   FROM marks AS m
   LEFT JOIN work AS w ON w.run = m.run AND w.rank = m.rank AND w.producer = m.producer AND w.iteration = m.iteration
+  LEFT JOIN busy AS b ON b.run = m.run AND b.rank = m.rank AND b.producer = m.producer AND b.iteration = m.iteration
   GROUP BY m.run, m.rank, m.producer, m.iteration, m.wall_ns
 ),
 ranked AS (
