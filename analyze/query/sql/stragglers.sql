@@ -14,7 +14,7 @@
 --   extra_compute_ms       its summed compute kernels over the median of the ranks, ms
 --   less_communication_ms  its communication under the median of the ranks, ms
 --   extra_gap_ms    its time without GPU work over the median, ms
---   does_instead    kernel with the largest excess over the mean of the ranks
+--   does_instead    kernel, copy or set with the largest excess over the mean of the ranks
 WITH work AS (
   SELECT run, rank, iteration_producer AS producer, iteration_id AS iteration, class, name, sum(dur_ns) AS ns
   FROM gpu_work WHERE iteration_id IS NOT NULL AND rank IS NOT NULL
@@ -52,12 +52,16 @@ ranked AS (
   FROM sums
   WINDOW p AS (PARTITION BY run, producer, iteration)
 ),
-excess AS (
-  SELECT run, rank, producer, iteration, name, ns - avg(ns) OVER (PARTITION BY run, producer, iteration, name) AS more
-  FROM work WHERE class <> 'communication'
+kernels AS (
+  SELECT run, rank, producer, iteration, name, sum(ns) AS ns FROM work WHERE class <> 'communication' GROUP BY ALL
+),
+excess AS ( -- a rank without the kernel counts with 0
+  SELECT k.run, k.rank, k.producer, k.iteration, k.name, k.ns - sum(k.ns) OVER (PARTITION BY k.run, k.producer, k.iteration, k.name) / r.ranks AS more
+  FROM kernels AS k
+  JOIN ranked AS r ON r.run = k.run AND r.rank = k.rank AND r.producer = k.producer AND r.iteration = k.iteration
 ),
 instead AS (
-  SELECT run, rank, producer, iteration, max_by(name, more) AS name FROM excess WHERE more > 0 GROUP BY ALL
+  SELECT run, rank, producer, iteration, arg_max(name, (more, name)) AS name FROM excess WHERE more > 0 GROUP BY ALL
 )
 SELECT
   r.run, r.producer, r.iteration, r.ranks, r.rank AS straggler,
