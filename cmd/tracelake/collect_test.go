@@ -14,6 +14,9 @@ import (
 
 func TestMain(m *testing.M) {
 	isolate.MaybeGuard()
+	if len(os.Args) > 2 && os.Args[1] == "bench" && os.Args[2] == stageCommand {
+		os.Exit(run(os.Args[1:])) // what bench starts is the program under test
+	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // guards end at once
 	os.Exit(m.Run())
 }
