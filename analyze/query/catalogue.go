@@ -38,7 +38,7 @@ func Analyses() []Analysis {
 		if err != nil {
 			panic("BUG: " + err.Error())
 		}
-		a, err := parseAnalysis(strings.TrimSuffix(e.Name(), ".sql"), string(text))
+		a, err := Parse(strings.TrimSuffix(e.Name(), ".sql"), string(text))
 		if err != nil {
 			panic("BUG: " + err.Error())
 		}
@@ -57,7 +57,7 @@ func Lookup(name string) (Analysis, bool) {
 	return Analysis{}, false
 }
 
-// parseAnalysis reads the header of a file. Indented lines go on with the text
+// Parse reads the header of an SQL file. Indented lines go on with the text
 // above them:
 //
 //	-- title: Busiest kernels
@@ -69,7 +69,7 @@ func Lookup(name string) (Analysis, bool) {
 //	--   name      kernel
 //	--   total_ns  time on the GPU, ns
 //	--             and the next line of the same text
-func parseAnalysis(name, text string) (Analysis, error) {
+func Parse(name, text string) (Analysis, error) {
 	a := Analysis{Name: name, SQL: text}
 	var at *string        // where an indented line goes on; nil in a list
 	var list *[]ColumnDoc // of parameters or columns

@@ -6,6 +6,9 @@ import (
 	"strconv"
 )
 
+// AppendJSON appends a value of a row as JSON, as the format JSON prints it.
+func AppendJSON(b []byte, v any) []byte { return appendJSON(b, v) }
+
 // appendJSON writes a value as JSON. Integers keep all their digits; NaN and
 // the infinities, which JSON does not have, become strings.
 func appendJSON(b []byte, v any) []byte {

@@ -36,6 +36,7 @@ var allowed = map[string][]string{
 	"tracelake/collect/worker":         {},
 	"tracelake/convert":                {"tracelake/internal", "tracelake/schema", "tracelake/kineto", "tracelake/nsight", "tracelake/collected", "tracelake/analyze"},
 	"tracelake/bench":                  {"tracelake"},
+	"tracelake/report":                 {"tracelake/analyze/query", "tracelake/schema"},
 	"tracelake/cmd":                    {"tracelake"},
 	"tracelake/internal":               {},
 	"tracelake/internal/inflate":       {"tracelake/internal/freelist"},

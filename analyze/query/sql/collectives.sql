@@ -10,7 +10,7 @@
 --   group        process group
 --   group_size   ranks of the group, as recorded
 --   ranks        ranks that were traced
---   bytes        size of the message: sent, or gathered by an all-gather
+--   bytes        size of the message: sent, or gathered by an all-gather; the largest where ranks differ
 --   count        collectives of that size
 --   mean_us      mean duration on one rank, µs
 --   wait_us      mean time between first and last arrival, µs; null with one rank or clocks that do not compare
@@ -36,7 +36,7 @@ WITH kernels AS (
 ),
 matched AS (
   SELECT
-    run, collective, "group", any_value(bytes) AS bytes, max(group_size) AS group_size, count(DISTINCT coalesce(rank::VARCHAR, trace_id)) AS ranks,
+    run, collective, "group", max(bytes) AS bytes, max(group_size) AS group_size, count(DISTINCT coalesce(rank::VARCHAR, trace_id)) AS ranks,
     avg(dur_ns) AS dur_ns, max(start_ns) - min(start_ns) AS wait_ns, max(end_ns) - max(start_ns) AS transfer_ns, min(dur_ns) AS shortest_ns,
     bool_and(clock = 'epoch') AS comparable, seq IS NOT NULL AS by_sequence
   FROM kernels

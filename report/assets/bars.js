@@ -1,0 +1,82 @@
+// Stacked bars: how devices, ranks and runs spend their time.
+
+const maxBars = 40;
+
+// What a device did, in parts that add up to its window. Computing hides the
+// rest, communication hides copies.
+const breakdown = [
+  ["compute", "compute", (r) => r.compute_ns],
+  ["communication", "exposed communication", (r) => r.exposed_communication_ns],
+  ["memory", "exposed memory", (r) => r.exposed_memory_ns],
+  ["idle", "idle", (r) => r.idle_ns],
+];
+
+function legend(parts) {
+  return el("span", { class: "legend" }, ...parts.map(([name, text]) => el("span", {}, el("i", { background: `var(--${name})` }), text)));
+}
+
+// One bar; parts are [colour, text, ns].
+function bar(label, parts, whole, value) {
+  const say = parts.filter((p) => p[2] > 0).map(([, text, ns]) => `${text} ${duration(ns)} (${percent(ns, whole)})`);
+  const strip = el("div", { class: "bar", role: "img", "aria-label": `${label}: ${say.join(", ")}`,
+    onmousemove: (e) => showTip(e.clientX, e.clientY, [label, ...say]), onmouseleave: hideTip },
+  ...parts.filter((p) => p[2] > 0).map(([name, , ns]) => el("i", { background: `var(--${name})`, width: `${(100 * ns) / whole}%` })));
+  return [el("span", { class: "name", title: label }, label), strip, el("span", { class: "value" }, value)];
+}
+
+// Bars with a choice of what a bar is and which come first. groups is a list of
+// [name, rows, labelOf].
+function barPane(groups, firstScale = "share") {
+  const orders = [
+    ["as listed", null],
+    ["least busy first", (r) => (r.idle_ns / (r.window_ns || 1))],
+    ["most exposed communication first", (r) => r.exposed_communication_ns / (r.window_ns || 1)],
+    ["most exposed memory first", (r) => r.exposed_memory_ns / (r.window_ns || 1)],
+    ["longest first", (r) => r.window_ns],
+  ];
+  const by = el("select", { onchange: draw }, ...groups.map(([name], i) => el("option", { value: i }, name)));
+  const order = el("select", { onchange: draw }, ...orders.map(([name], i) => el("option", { value: i }, name)));
+  const scale = el("select", { onchange: draw }, el("option", { value: "share" }, "share of the window"), el("option", { value: "time", selected: firstScale === "time" }, "time"));
+  const box = el("div", { class: "bars" });
+  const note = el("p", { class: "muted" });
+
+  function draw() {
+    const [, rows, labelOf] = groups[by.value];
+    const key = orders[order.value][1];
+    const sorted = (key ? rows.slice().sort((a, b) => key(b) - key(a)) : rows).filter((r) => r.window_ns > 0);
+    const shown = sorted.slice(0, maxBars);
+    const longest = shown.reduce((m, r) => Math.max(m, r.window_ns), 0);
+    box.replaceChildren(...shown.flatMap((r) => {
+      const parts = breakdown.map(([name, text, of]) => [name, text, of(r)]);
+      const busy = `${percent(r.window_ns - r.idle_ns, r.window_ns)} busy of ${duration(r.window_ns)}`;
+      return bar(labelOf(r), parts, scale.value === "time" ? longest : r.window_ns, busy);
+    }));
+    note.textContent = sorted.length > shown.length ? `${count(shown.length)} of ${count(sorted.length)} bars are drawn; choose another order to see others.` : "";
+  }
+  draw();
+  return el("div", { class: "card" },
+    el("div", { class: "tools" },
+      groups.length > 1 ? el("label", {}, "per", by) : null,
+      el("label", {}, "order", order), el("label", {}, "scale", scale), legend(breakdown)),
+    box, note);
+}
+
+const reasons = ["host", "graph", "short", "other", "unknown"];
+
+// Why each device waited.
+function waitPane() {
+  const devices = new Map();
+  for (const r of rowsOf("waits")) {
+    const key = `${r.trace_id} ${r.process} ${r.device}`;
+    if (!devices.has(key)) devices.set(key, { label: deviceLabel(r), parts: {}, total: 0 });
+    const d = devices.get(key);
+    d.parts[r.reason] = (d.parts[r.reason] || 0) + r.idle_ns;
+    d.total += r.idle_ns;
+  }
+  const sorted = [...devices.values()].sort((a, b) => b.total - a.total);
+  const shown = sorted.slice(0, maxBars);
+  return el("div", { class: "card" },
+    el("div", { class: "tools" }, legend(reasons.map((r) => [r, r]))),
+    el("div", { class: "bars" }, ...shown.flatMap((d) => bar(d.label, reasons.map((r) => [r, r, d.parts[r] || 0]), d.total, `${duration(d.total)} idle`))),
+    sorted.length > shown.length ? el("p", { class: "muted" }, `The ${count(shown.length)} devices with the most idle time of ${count(sorted.length)} are drawn.`) : null);
+}
