@@ -19,8 +19,7 @@ type reportOptions struct {
 	run, trace          string
 	rank, device        int64
 	top                 int64
-	maxMemory           sizeValue
-	threads             int
+	engine              engineFlags
 
 	given func(flag string) bool
 }
@@ -61,8 +60,7 @@ docs/report.md has the limits.`,
 	f.StringVar(&o.trace, "trace", "", "the trace with this trace_id only")
 	f.Int64Var(&o.device, "device", 0, "GPU work of this device only")
 	f.Int64Var(&o.top, "top", 100, "rows of the tables of kernels and operators")
-	f.Var(&o.maxMemory, "max-memory", "memory that DuckDB may take before it spills to disk (default: 80 % of the machine)")
-	f.IntVar(&o.threads, "threads", 0, "threads of DuckDB (default: one per processor)")
+	o.engine.flags(f)
 	return c
 }
 
@@ -84,8 +82,13 @@ func (o *reportOptions) command(path string) string {
 		name string
 		text string
 	}{
-		{"run", o.run}, {"rank", strconv.FormatInt(o.rank, 10)}, {"trace", o.trace}, {"device", strconv.FormatInt(o.device, 10)},
-		{"top", strconv.FormatInt(o.top, 10)}, {"title", o.title}, {"date", o.date},
+		{"run", o.run},
+		{"rank", strconv.FormatInt(o.rank, 10)},
+		{"trace", o.trace},
+		{"device", strconv.FormatInt(o.device, 10)},
+		{"top", strconv.FormatInt(o.top, 10)},
+		{"title", o.title},
+		{"date", o.date},
 	} {
 		if o.given(flag.name) {
 			words = append(words, "--"+flag.name, flag.text)
@@ -115,15 +118,12 @@ func runReport(ctx context.Context, stdout, stderr io.Writer, path string, o *re
 	if err := report.CheckTop(o.top); err != nil {
 		return errUsage("report: --top: %v", err)
 	}
-	if o.threads < 0 {
-		return errUsage("report: --threads must not be negative")
-	}
 	dir, cleanup, err := lakeOf(ctx, path, stderr)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, cleanup()) }()
-	db, err := openLake(ctx, dir, o.maxMemory, o.threads)
+	db, err := openLake(ctx, dir, o.engine)
 	if err != nil {
 		return err
 	}
