@@ -69,8 +69,8 @@ test: venv venv-collect venv-hta build
 	$(VENV)/bin/python -m pytest -q python/tests --ignore python/tests/collect
 	$(MAKE) test-collect
 
-## test-collect: every tracer on tiny models, through the real libraries, on the CPU
-test-collect: venv venv-collect
+## test-collect: every tracer on tiny models, through the real libraries, on the CPU, into a dataset
+test-collect: venv venv-collect build
 	TRACELAKE_HF_PYTHON=$(HF_PYTHON) $(VENV)/bin/python -m pytest -q python/tests/collect
 
 ## lint: formatting and static checks; none of them may print anything

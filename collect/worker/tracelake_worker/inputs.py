@@ -21,7 +21,7 @@ def build(job, model, config, device, tokenizer=None):
     if main == "input_ids":
         inputs = text(job, config, takes, tokenizer, generator)
         if "pixel_values" in takes and _dual_encoder(config):
-            inputs["pixel_values"] = pixels(job, config, generator)
+            inputs["pixel_values"] = pixels(job, config, generator, rows=len(inputs["input_ids"]))
     elif main == "pixel_values":
         inputs = {"pixel_values": pixels(job, config, generator)}
     elif main in ("input_features", "input_values"):
@@ -115,7 +115,7 @@ def _dual_encoder(config):
     return hasattr(config, "vision_config") and hasattr(config, "text_config") and hasattr(config, "projection_dim")
 
 
-def pixels(job, config, generator):
+def pixels(job, config, generator, rows=None):
     import torch
 
     holder = getattr(config, "vision_config", config)
@@ -126,7 +126,7 @@ def pixels(job, config, generator):
         size = (size["height"], size["width"])
     height, width = (size, size) if isinstance(size, int) else tuple(size)[:2]
     channels = getattr(holder, "num_channels", 3)
-    shape = [job.batch_size, channels, height, width]
+    shape = [rows or job.batch_size, channels, height, width]
     frames = getattr(holder, "num_frames", None)
     if isinstance(frames, int):  # video models: batch, frames, channels, height, width
         shape.insert(1, frames)
@@ -172,9 +172,11 @@ def labels(model, family, config, inputs):
     if family == "question_answering" and "start_positions" in takes:
         zero = torch.zeros(rows, dtype=torch.long, device=device)
         return {"start_positions": zero, "end_positions": zero.clone()}
+    if "return_loss" in takes and "pixel_values" in inputs and rows > 1:
+        return {"return_loss": True}  # pairs of the batch against each other; one pair has no loss
     if "labels" not in takes:
         return {}
-    if family in ("sequence_classification", "image_classification", "audio_classification"):
+    if family in ("sequence_classification", "image_classification", "video_classification", "audio_classification"):
         kind = torch.float32 if getattr(config, "problem_type", None) == "regression" or config.num_labels == 1 else torch.long
         return {"labels": torch.zeros(rows, dtype=kind, device=device)}
     if family == "token_classification":

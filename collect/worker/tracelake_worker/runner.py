@@ -28,9 +28,7 @@ def run(job, events):
         versions=versions(),
         tracer={"name": tracer.name, "version": tracer.version},
     )
-    model_path = need_model(job)
-    ctx = Context(job=job, output_dir=output_dir, tracer=tracer, events=events)
-    ctx.model_path = model_path
+    ctx = Context(job=job, output_dir=output_dir, tracer=tracer, model_path=need_model(job), events=events)
     isolate(output_dir, job)
     try:
         ctx.phase("import")

@@ -53,6 +53,7 @@ class Context:
     job: object
     output_dir: str
     tracer: Tracer
+    model_path: str = ""
     events: object = None
     device: object = None
     dtype: object = None

@@ -1,4 +1,4 @@
-"""Runs the worker as the supervisor does: a job file, a descriptor for events.
+"""Runs the tracers, through tracelake collect or as that runs the worker.
 
 Each job is run once and shared by all tests that look at it. Jobs of the tests
 that were selected start together, two at a time, when the first one is needed.
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import jobs
 import pytest
-from harness import HERE, ROOT, run_job
+from harness import HERE, ROOT, Collection, run_job
 
 
 def collect_python():
@@ -60,20 +60,52 @@ def pytest_collection_finish(session):
 
 
 @pytest.fixture(scope="session")
-def run_of(hf_python, models, tmp_path_factory):
+def collection(binary, hf_python, tmp_path_factory):
+    return Collection(binary, hf_python, tmp_path_factory.mktemp("collection"))
+
+
+@pytest.fixture(scope="session")
+def run_of(hf_python, models, collection, tmp_path_factory):
     """run_of(name): the answer of that job of jobs.py."""
     pool = ThreadPoolExecutor(2)
     base = tmp_path_factory.mktemp("runs")
     futures = {}
 
-    def start(name):
-        if name not in futures:
-            job = jobs.job(name, models, HERE)
-            futures[name] = pool.submit(run_job, hf_python, job, base / name.replace("/", "-"))
-        return futures[name]
+    def collect(framework, mode):
+        tracers = [n.partition("/")[0] for n in _wanted if n in jobs.COLLECTED and n.endswith("/" + mode)]
+        tracers = [t for t in tracers if t.startswith("vllm") == (framework == "vllm")]
+        if not tracers:
+            return None
+        options = [o for path in jobs.OWN for o in ("--tracer-path", HERE / path)]
+        if framework == "vllm":
+            prompts = base / "prompts.txt"
+            prompts.write_text("".join(p + "\n" for p in jobs.PROMPTS))
+            options += ["--prompt-file", prompts]
+        return pool.submit(collection.run, framework, mode, models / "llama", tracers, *options)
 
     # The longest first, so that the other worker fills in beside them.
-    for name in sorted(_wanted, key=lambda n: not n.startswith(("torch_inductor", "vllm"))):
-        start(name)
-    yield lambda name: start(name).result()
+    collected = {(f, m): collect(f, m) for f, m in (("huggingface", "train"), ("huggingface", "eval"), ("vllm", "eval"))}
+    for name in _wanted:
+        if name in jobs.OTHERS:
+            futures[name] = pool.submit(run_job, hf_python, jobs.job(name, models), base / name.replace("/", "-"))
+
+    def answer(name):
+        if name in futures:
+            return futures[name].result()
+        tracer, _, mode = name.partition("/")
+        return collected["vllm" if tracer.startswith("vllm") else "huggingface", mode].result()[tracer]
+
+    yield answer
     pool.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="session")
+def lake(run_of, collection):
+    """The dataset, with the jobs that the test is marked with."""
+
+    def complete(*names):
+        for name in names:
+            assert run_of(name).done
+        return collection.lake
+
+    return complete

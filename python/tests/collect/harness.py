@@ -14,35 +14,11 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(WORKER))
 
 
-class Answer:
-    """What a worker said and left behind."""
+class Output:
+    """What a tracer left in its directory. done is its result, a success."""
 
-    def __init__(self, code, lines, log, output):
-        self.code = code
-        self.events = [json.loads(line) for line in lines]
-        self.log = log
+    def __init__(self, output):
         self.output = output
-
-    @property
-    def result(self):
-        found = [e for e in self.events if e["event"] == "result"]
-        assert len(found) == 1, f"{len(found)} result lines; the log ends {self.log[-3000:]}"
-        assert self.events[-1] is found[0], "something follows the result"
-        return found[0]
-
-    @property
-    def done(self):
-        """The result, which must be a success."""
-        assert self.result["ok"], self.result["error"]["message"] + "\n" + self.result["error"]["traceback"]
-        assert self.code == 0
-        return self.result
-
-    @property
-    def error(self):
-        assert self.result["ok"] is False
-        assert self.code in (1, 2)
-        assert "\n" not in self.result["error"]["message"]
-        return self.result["error"]
 
     @property
     def details(self):
@@ -64,6 +40,52 @@ class Answer:
         found = [a["path"] for a in self.done["artifacts"] if a["kind"] == "trace" and ".pt.trace.json" in a["path"]]
         assert len(found) == 1, found
         return self.output / found[0]
+
+
+class Answer(Output):
+    """What a worker said and left behind."""
+
+    def __init__(self, code, lines, log, output):
+        super().__init__(output)
+        self.code = code
+        self.events = [json.loads(line) for line in lines]
+        self.log = log
+
+    @property
+    def result(self):
+        found = [e for e in self.events if e["event"] == "result"]
+        assert len(found) == 1, f"{len(found)} result lines; the log ends {self.log[-3000:]}"
+        assert self.events[-1] is found[0], "something follows the result"
+        return found[0]
+
+    @property
+    def done(self):
+        assert self.result["ok"], self.result["error"]["message"] + "\n" + self.result["error"]["traceback"]
+        assert self.code == 0
+        return self.result
+
+    @property
+    def error(self):
+        assert self.result["ok"] is False
+        assert self.code in (1, 2)
+        assert "\n" not in self.result["error"]["message"]
+        return self.result["error"]
+
+
+class Collected(Output):
+    """What a job of tracelake collect left; done is its status file."""
+
+    def __init__(self, report):
+        super().__init__(Path(report["dir"]))
+        self.report = report
+
+    @property
+    def done(self):
+        status = self.json("_TRACE_STATUS.json")
+        said = (status.get("error") or {}).get("traceback", "")
+        assert self.report["outcome"] == "ok", f"{self.report['outcome']}: {self.report.get('message')}\n{said}"
+        assert status["success"] is True
+        return status
 
 
 def worker(python, *arguments, environment=None, timeout=600, output=None):
@@ -98,3 +120,23 @@ def run_job(python, job, directory, **options):
     path = directory / "job.json"
     path.write_text(json.dumps({"protocol": 1, "output_dir": str(output), "heartbeat_seconds": 0.5, **job}))
     return worker(python, "run", "--job", path, output=output, **options)
+
+
+class Collection:
+    """Jobs run by tracelake collect, each imported into a dataset as it ends."""
+
+    def __init__(self, binary, python, base):
+        self.binary, self.python, self.base = binary, python, base
+        self.lake = base / "lake"
+
+    def run(self, framework, mode, model, tracers, *options):
+        """Answers by tracer."""
+        command = [self.binary, "collect", "--framework", framework, "--mode", mode, "--model", model, "--tracers", ",".join(tracers)]
+        command += ["--output-dir", self.base / "out", "--convert", self.lake, "--python", self.python, "--device", "cpu"]
+        command += ["--dtype", "float32", "--timeout", "10m", "--json", *options]
+        env = {**os.environ, "OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1", "XDG_CACHE_HOME": str(self.base / "cache")}
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, env=env, cwd="/")
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        reports = [line for line in lines if "tracer" in line]
+        assert [r["tracer"] for r in sorted(reports, key=lambda r: r["tracer"])] == sorted(tracers), done.stderr[-3000:]
+        return {r["tracer"]: Collected(r) for r in reports}

@@ -1,4 +1,6 @@
-"""The jobs that the tests look at, by name: TRACER/MODE, or a name of its own."""
+"""The jobs that the tests look at, by name: TRACER/MODE, or a name of their own."""
+
+from harness import HERE
 
 TRACERS = (
     "torch_profiler",
@@ -13,34 +15,29 @@ TRACERS = (
 )
 BOTH = [f"{t}/{m}" for t in TRACERS for m in ("eval", "train")]
 
-# name: (model, job)
+# Jobs that go through tracelake collect into a dataset, TRACER/MODE.
+COLLECTED = [*BOTH, "averages/eval", "averages/train", "breaks/eval", "vllm_profiler/eval"]
+OWN = ("tracers/averages.py", "tracers/breaks.py")
+PROMPTS = ["the quick fox", "every kernel"]
+
+FAMILIES = {"tracer_path": [str(HERE / "tracers" / "families.py")]}
+
+# What goes to the worker itself, name: (model, job).
 OTHERS = {
-    "vllm": ("llama", {"framework": "vllm", "tracer": "vllm_profiler", "mode": "eval", "prompts": ["the quick fox", "every kernel"]}),
-    "averages": ("llama", {"tracer": "averages", "mode": "train", "tracer_path": ["tracers/averages.py"]}),
-    "breaks": ("llama", {"tracer": "breaks", "mode": "eval", "tracer_path": ["tracers/breaks.py"]}),
+    "families/train": ("llama", {"tracer": "families", "mode": "train", "batch_size": 2, **FAMILIES}),
+    "families/eval": ("llama", {"tracer": "families", "mode": "eval", **FAMILIES}),
     "shaped": (
         "llama",
         {"tracer": "torch_dispatch", "mode": "train", "batch_size": 2, "sequence_length": 8, "layers": 1, "dummy_weights": True, "seed": 7},
     ),
     "prompts": ("llama", {"tracer": "torch_dispatch", "mode": "eval", "prompts": ["the quick brown fox", "dog"], "batch_size": 3}),
-    "layers_alias": ("gpt2", {"tracer": "meta_ops", "mode": "eval", "layers": 1}),
-    "sequence_to_sequence": ("t5", {"tracer": "torch_dispatch", "mode": "train"}),
-    "masked": ("bert", {"tracer": "torch_dispatch", "mode": "train"}),
-    "classifier": ("bert_classifier", {"tracer": "torch_dispatch", "mode": "train"}),
-    "encoder": ("bert_base", {"tracer": "torch_dispatch", "mode": "train"}),
-    "vision": ("vit", {"tracer": "torch_dispatch", "mode": "train"}),
-    "speech": ("whisper", {"tracer": "torch_dispatch", "mode": "train"}),
+    "layers_alias": ("families/gpt2", {"tracer": "meta_ops", "mode": "eval", "layers": 1}),
+    "speech": ("families/whisper", {"tracer": "torch_dispatch", "mode": "train"}),
     "experts": ("mixtral", {"tracer": "meta_ops", "mode": "train", "sequence_length": 16}),
     "eight_billion": ("llama_8b", {"tracer": "meta_ops", "mode": "eval", "sequence_length": 512, "dtype": "bfloat16"}),
 }
 
 
-def job(name, models, here):
-    if name in OTHERS:
-        model, fields = OTHERS[name]
-    else:
-        tracer, _, mode = name.partition("/")
-        model, fields = "llama", {"tracer": tracer, "mode": mode}
-    fields = {"framework": "huggingface", "dtype": "float32", "device": "cpu", "model_path": str(models / model), **fields}
-    fields["tracer_path"] = [str(here / p) for p in fields.get("tracer_path", [])]
-    return fields
+def job(name, models):
+    model, fields = OTHERS[name]
+    return {"framework": "huggingface", "dtype": "float32", "device": "cpu", "model_path": str(models / model), **fields}

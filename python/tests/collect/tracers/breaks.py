@@ -1,4 +1,4 @@
-"""A model whose graph breaks in every layer, seen by dynamo, by print_fx and by
+"""A model whose graph breaks in its layers, seen by dynamo, by print_fx and by
 torch's own explanation."""
 
 from tracelake_worker import compiling
@@ -26,4 +26,4 @@ class Breaks(TorchDynamo):
         ctx.write_json("print_fx.json", fx_json(book))
         with torch.no_grad():
             explained = torch._dynamo.explain(ctx.model)(**ctx.inputs)
-        ctx.write_json("explained.json", {"graphs": explained.graph_count, "guards": len(explained.out_guards), "ops": explained.op_count})
+        ctx.write_json("explained.json", {"graphs": explained.graph_count, "breaks": len(explained.break_reasons)})
