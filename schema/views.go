@@ -21,7 +21,11 @@ func ViewsSQL(root string, absent ...string) string {
 		}
 		b.WriteString(ViewSQL(t, rows) + ";\n")
 	}
-	b.WriteString("\n" + SharedViewsSQL)
+	peaks, err := DevicePeaksSQL(nil)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	b.WriteString("\n" + SharedViewsSQL + "\n-- What GPUs can do at most; docs/sql.md explains the columns.\n" + peaks)
 	return b.String()
 }
 

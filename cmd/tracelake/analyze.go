@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tracelake/analyze/query"
+	"tracelake/schema"
 )
 
 type analyzeOptions struct {
@@ -21,7 +23,7 @@ type analyzeOptions struct {
 	rank, device, top              int64
 	from, to                       time.Duration
 	set                            []string
-	format                         string
+	format, devices                string
 	list                           bool
 	engine                         engineFlags
 
@@ -41,6 +43,7 @@ func (o *analyzeOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.groupBy, "by", "", "what to group by, where an analysis has a choice")
 	f.StringArrayVar(&o.set, "set", nil, "NAME=VALUE: a parameter of the analysis. Repeatable")
 	f.StringVar(&o.format, "format", string(query.Table), "table, csv, json (one object per line) or parquet")
+	f.StringVar(&o.devices, "devices", "", "CSV file of what GPUs can do at most, on top of the known ones: gpu (a pattern for the name), gb_per_s, fp64, fp32, tf32, fp16, bf16, fp8, int8 (TFLOP/s)")
 	o.engine.flags(f)
 }
 
@@ -178,6 +181,9 @@ func runAnalyze(ctx context.Context, stdout, stderr io.Writer, a query.Analysis,
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := o.setDevices(ctx, db); err != nil {
+		return err
+	}
 	for name, value := range vars {
 		if err := db.Set(ctx, name, value); err != nil {
 			return err
@@ -195,4 +201,25 @@ func runAnalyze(ctx context.Context, stdout, stderr io.Writer, a query.Analysis,
 		return err
 	}
 	return query.Print(stdout, format, rows)
+}
+
+// setDevices adds the GPUs of --devices to the known ones.
+func (o *analyzeOptions) setDevices(ctx context.Context, db *query.DB) error {
+	if o.devices == "" {
+		return nil
+	}
+	file, err := os.Open(o.devices)
+	if err != nil {
+		return errInput("analyze: --devices: %v", err)
+	}
+	defer file.Close()
+	view, err := schema.DevicePeaksSQL(file)
+	if err != nil {
+		return errInput("analyze: --devices: %s: %v", o.devices, err)
+	}
+	rows, err := db.Query(ctx, view)
+	if err != nil {
+		return errInput("analyze: --devices: %s: %v", o.devices, err)
+	}
+	return rows.Close()
 }
