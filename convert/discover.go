@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"io/fs"
 	"os"
@@ -40,6 +41,25 @@ type Found struct {
 	Inputs    []Input
 	Ignored   int // files in directories that do not look like traces
 	EmptyJobs int // jobs of collect without a trace or a table: failed, or with other output
+}
+
+// Shard returns the inputs of one of n shares. An input is in the same share
+// wherever it is looked for, as long as its absolute path is the same.
+func (f Found) Shard(i, n int) Found {
+	out := f
+	out.Inputs = nil
+	for _, in := range f.Inputs {
+		name := in.Path
+		if abs, err := filepath.Abs(in.Path); err == nil && in.Path != Stdin {
+			name = abs
+		}
+		h := fnv.New64a()
+		_, _ = io.WriteString(h, name) // never fails
+		if h.Sum64()%uint64(n) == uint64(i) {
+			out.Inputs = append(out.Inputs, in)
+		}
+	}
+	return out
 }
 
 // Discover finds the inputs below files, directories and glob patterns, in

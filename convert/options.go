@@ -34,7 +34,11 @@ type Options struct {
 	DeviceUUIDs func(path string) map[int64]string
 	UUIDsByPID  map[int64]map[int64]string
 	Execution   *execlog.Log // tells the GPUs of processes instead of UUIDsByPID; may be nil
-	Library     bool         // read SQLite exports with the SQLite library alone
+	// TargetFileSize is the size in bytes to which the files of the runs are
+	// merged at the end; 0 leaves them as they are.
+	TargetFileSize int64
+
+	Library bool // read SQLite exports with the SQLite library alone
 }
 
 // DefaultMaxMemory is the memory that files read at once may take together.

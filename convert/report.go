@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tracelake/schema"
+	"tracelake/schema/lake"
 )
 
 // Report is what became of one input.
@@ -109,6 +110,8 @@ type Summary struct {
 	TextBytes  int64         `json:"json_bytes"`
 	Elapsed    time.Duration `json:"elapsed_ns"`
 	Notices    []string      `json:"notices"` // about the run as a whole
+
+	Compacted *lake.Compacted `json:"compacted,omitempty"` // where Options.TargetFileSize asked for it
 }
 
 func (s *Summary) add(r *Report) {

@@ -3,6 +3,8 @@ package convert
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -116,6 +118,15 @@ feed:
 	if sum.Notices, err = c.runNotices(inputs); err != nil {
 		return sum, err
 	}
+	if o.TargetFileSize > 0 {
+		done, err := c.lake.Compact(ctx, lake.CompactOptions{
+			TargetBytes: o.TargetFileSize, Runs: c.runsOf(inputs), Compression: o.Compression,
+		})
+		if err != nil {
+			return sum, err
+		}
+		sum.Compacted = &done
+	}
 	return sum, c.writeViews()
 }
 
@@ -177,22 +188,22 @@ func (b *budget) give(n int64) {
 	b.cond.Broadcast()
 }
 
+// runsOf returns the runs of inputs in order.
+func (c *importer) runsOf(inputs []Input) []string {
+	runs := map[string]bool{}
+	for _, in := range inputs {
+		runs[lake.RunSlug(c.o.runFor(in))] = true
+	}
+	return slices.Sorted(maps.Keys(runs))
+}
+
 // runNotices looks at the runs as a whole: ranks that occur twice or not at
 // all.
 func (c *importer) runNotices(inputs []Input) (out []string, err error) {
 	if err := c.lake.Refresh(); err != nil {
 		return nil, err
 	}
-	runs := map[string]bool{}
-	for _, in := range inputs {
-		runs[lake.RunSlug(c.o.runFor(in))] = true
-	}
-	names := make([]string, 0, len(runs))
-	for r := range runs {
-		names = append(names, r)
-	}
-	sort.Strings(names)
-	for _, run := range names {
+	for _, run := range c.runsOf(inputs) {
 		r, err := c.lake.RanksOf(run)
 		if err != nil {
 			return nil, err

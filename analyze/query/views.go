@@ -51,10 +51,11 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'
 // parts returns the committed files of every table, and whether they were
 // written with different schema versions.
 func parts(l *lake.Lake) (files map[string][]string, mixed bool, err error) {
-	commits, err := l.Commits()
+	commits, err := l.Settled()
 	if err != nil {
 		return nil, false, err
 	}
+	seen := map[string]bool{} // files of several traces
 	files = map[string][]string{}
 	for _, c := range commits {
 		mixed = mixed || c.SchemaVersion != schema.Version
@@ -62,6 +63,10 @@ func parts(l *lake.Lake) (files map[string][]string, mixed bool, err error) {
 			if strings.HasSuffix(f.Path, ".arrow") {
 				return nil, false, fmt.Errorf("%s holds Arrow files, which DuckDB cannot open; convert to Parquet to query it", l.Root())
 			}
+			if seen[f.Path] {
+				continue
+			}
+			seen[f.Path] = true
 			files[f.Table] = append(files[f.Table], l.Abs(f.Path))
 		}
 	}

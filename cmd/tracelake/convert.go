@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,8 @@ import (
 type convertOptions struct {
 	output, run, format, compression, detail, sqlite string
 	jobs, rowGroup                                   int
-	chunk, maxMemory                                 sizeValue
+	chunk, maxMemory, target                         sizeValue
+	shard                                            string
 	force, strict, json, quiet                       bool
 	tables, patterns, deviceUUIDs                    []string
 	uuidsByPID, executionDir                         string
@@ -41,6 +43,8 @@ func (o *convertOptions) flags(f *pflag.FlagSet) {
 	f.Var(&o.chunk, "chunk-size", "text that one worker decodes at a time")
 	f.StringVar(&o.detail, "detail", "launch", "activities per launch or per kernel")
 	f.StringVar(&o.sqlite, "sqlite", "scan", "how SQLite exports of Nsight Systems are read: scan, or library (slower, the same rows)")
+	f.Var(&o.target, "target-file-size", "merge small files of the runs to about this size at the end, as compact does (default: leave one file per trace and table)")
+	f.StringVar(&o.shard, "shard", "", "I/N, convert only the inputs of share I of N, from 0/N to N-1/N, as told by their absolute paths")
 	f.StringSliceVar(&o.tables, "tables", nil, "tables to write (default: all)")
 	f.StringArrayVar(&o.patterns, "range-pattern", nil, "[PRODUCER=]REGEXP of ranges that mark iterations; the first group is the ID (repeatable)")
 	f.StringArrayVar(&o.deviceUUIDs, "device-uuid", nil, "[TRACE:]INDEX=UUID of a device (repeatable)")
@@ -78,7 +82,7 @@ with --json. Exits with 3 where an input was partial, rejected or unreadable.`,
 func (o *convertOptions) options(inputs []convert.Input) (convert.Options, error) {
 	out := convert.Options{
 		Output: o.output, Run: o.run, Workers: o.jobs, MaxMemory: int64(o.maxMemory), Force: o.force, Strict: o.strict,
-		RowGroup: o.rowGroup, ChunkSize: int(o.chunk), Detail: o.detail, Tables: o.tables, Patterns: o.patterns, Writer: writer(),
+		RowGroup: o.rowGroup, ChunkSize: int(o.chunk), Detail: o.detail, Tables: o.tables, Patterns: o.patterns, Writer: writer(), TargetFileSize: int64(o.target),
 	}
 	if o.output == "" {
 		return out, errUsage("convert: say where to with -o LAKE")
@@ -96,6 +100,9 @@ func (o *convertOptions) options(inputs []convert.Input) (convert.Options, error
 	}
 	if out.Compression, err = columnar.ParseCompression(o.compression); err != nil {
 		return out, errUsage("--compression: %v", err)
+	}
+	if out.Format == columnar.Arrow && o.target > 0 {
+		return out, errUsage("--target-file-size: Arrow files are not merged")
 	}
 	if out.Format == columnar.Arrow && out.Compression == columnar.Snappy {
 		return out, errUsage("--compression snappy: Arrow files know zstd and none")
@@ -177,6 +184,13 @@ func runConvert(c *cobra.Command, o *convertOptions, args []string) error {
 	if err != nil {
 		return err
 	}
+	if o.shard != "" {
+		i, n, err := parseShard(o.shard)
+		if err != nil {
+			return err
+		}
+		found = found.Shard(i, n)
+	}
 	bar := newProgress(found.Inputs, o.json || o.quiet)
 	opts.Progress = bar.read
 	enc := json.NewEncoder(c.OutOrStdout())
@@ -203,6 +217,17 @@ func runConvert(c *cobra.Command, o *convertOptions, args []string) error {
 		return &exitError{code: exitPartial}
 	}
 	return nil
+}
+
+// parseShard reads I/N.
+func parseShard(text string) (i, n int, err error) {
+	a, b, ok := strings.Cut(text, "/")
+	i, errI := strconv.Atoi(a)
+	n, errN := strconv.Atoi(b)
+	if !ok || errI != nil || errN != nil || i < 0 || i >= n {
+		return 0, 0, errUsage("--shard %s: want I/N with I from 0 to N-1", text)
+	}
+	return i, n, nil
 }
 
 func reportLine(r *convert.Report) string {
@@ -279,6 +304,9 @@ func printSummary(w io.Writer, s *convert.Summary, o *convertOptions) {
 	}
 	if o.quiet {
 		return
+	}
+	if s.Compacted != nil && s.Compacted.Merged > 0 {
+		fmt.Fprintln(w, compactedLine(s.Compacted))
 	}
 	if s.EmptyJobs > 0 {
 		fmt.Fprintf(w, "%d jobs of collect left neither traces nor tables\n", s.EmptyJobs)

@@ -7,5 +7,6 @@ func moreCommands() []*cobra.Command {
 	return []*cobra.Command{
 		newActivitiesCommand(), newSQLCommand(), newAnalyzeCommand(), newDiffCommand(), newSliceCommand(), newReportCommand(), newBenchCommand(),
 		newCollectCommand(), newWorkerCommand(), newIterationsCommand(),
+		newCompactCommand(), newVacuumCommand(),
 	}
 }

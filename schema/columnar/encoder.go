@@ -104,8 +104,9 @@ func NewEncoder(t *schema.Table, o Options) *Encoder {
 // Use makes the encoder one for another table.
 func (e *Encoder) Use(t *schema.Table) { e.table = t }
 
-// Encode encodes one row group. The columns are in the order of the table;
-// the first, trace_id, is ignored. Errors name table and column.
+// Encode encodes one row group. The columns are in the order of the table. The
+// first, trace_id, is left empty where the file holds one trace, whose ID
+// Close fills in. Errors name table and column.
 func (e *Encoder) Encode(rows int, cols []Vector) (*Chunk, error) {
 	if len(cols) != len(e.table.Columns) {
 		return nil, fmt.Errorf("columnar: table %s has %d columns, not %d", e.table.Name, len(e.table.Columns), len(cols))
@@ -157,7 +158,7 @@ func (e *Encoder) column(rows, col int, v *Vector) (Column, error) {
 	if rows < 0 || rows > math.MaxInt32 {
 		return c, e.fail(decl, "%d rows do not fit a row group", rows)
 	}
-	if col == 0 {
+	if col == 0 && (v == nil || len(v.Vals) == 0) {
 		return c, e.traceID(&c)
 	}
 	w := &chunkWriter{e: e, cells: cells{decl: decl, rows: rows, v: v}, base: len(e.out)}

@@ -73,7 +73,7 @@ func (f *File) Append(c *Chunk) error {
 		col := &c.cols[i]
 		for _, l := range col.leaves {
 			l.moveTo(start)
-			if i == 0 {
+			if i == 0 && l.idAt > 0 {
 				f.ids = append(f.ids, start+int64(l.idAt))
 			}
 			g.TotalByteSize += l.meta.TotalUncompressedSize
@@ -110,15 +110,22 @@ func (l *leaf) moveTo(at int64) {
 	}
 }
 
-// Close fills in the trace ID, which must be schema.TraceIDLen bytes long, and
-// writes page index and footer. Keys of extra replace those of the options. It
+// Close fills in the trace ID, which must be schema.TraceIDLen bytes long, or
+// empty where every row group came with its own, and writes page index and
+// footer. Keys of extra replace those of the options. It
 // returns the rows and the bytes of the file and does not close the output.
 func (f *File) Close(traceID string, extra map[string]string) (rows, bytes int64, err error) {
 	if f.err != nil {
 		return 0, 0, f.err
 	}
-	if err := checkID(traceID); err != nil {
-		return 0, 0, err
+	switch own := len(f.groups) - len(f.ids); {
+	case traceID == "" && len(f.ids) == 0:
+	case own > 0:
+		return 0, 0, fmt.Errorf("columnar: %d row groups of %s have trace IDs of their own", own, f.table.Name)
+	default:
+		if err := checkID(traceID); err != nil {
+			return 0, 0, err
+		}
 	}
 	id := []byte(traceID)
 	for g, at := range f.ids {

@@ -123,6 +123,8 @@ func fileMetadata(t *schema.Table, further map[string]string, traceID string) ma
 	maps.Copy(m, further)
 	m["tracelake.schema_version"] = strconv.Itoa(schema.Version)
 	m["tracelake.table"] = t.Name
-	m["tracelake.trace_id"] = traceID
+	if traceID != "" {
+		m["tracelake.trace_id"] = traceID
+	}
 	return m
 }

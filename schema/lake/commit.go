@@ -79,7 +79,9 @@ type File struct {
 	Table string `json:"table"`
 	Path  string `json:"path"` // within the lake, separated by slashes
 	Rows  int64  `json:"rows"`
-	Bytes int64  `json:"bytes"`
+	Bytes int64  `json:"bytes"` // of the whole file
+	// Shared files hold rows of other traces, too: Compact merged them.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // Commit is the content of _tracelake/commits/<trace_id>.json: it says that
@@ -126,11 +128,16 @@ func (l *Lake) readCommit(traceID string) (Commit, error) {
 		return c, fmt.Errorf("lake: %s: states trace %q", path, c.TraceID)
 	}
 	for _, f := range c.Files {
-		if !filepath.IsLocal(filepath.FromSlash(f.Path)) || strings.HasPrefix(f.Path, MetaDir) {
+		if !inTables(f.Path) {
 			return c, fmt.Errorf("lake: %s: file %q is outside the tables", path, f.Path)
 		}
 	}
 	return c, nil
+}
+
+// inTables reports whether a path leads to a file of a table.
+func inTables(p string) bool {
+	return filepath.IsLocal(filepath.FromSlash(p)) && !strings.HasPrefix(p, MetaDir)
 }
 
 // intact reports whether every file of a commit is in place, in full size.

@@ -25,6 +25,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "loop":
 		writeForever(os.Getenv(helperRoot))
+	case "compact":
+		compactForever(os.Getenv(helperRoot))
 	case "once":
 		won, err := writeAll(os.Getenv(helperRoot))
 		fmt.Println(won)

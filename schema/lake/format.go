@@ -77,7 +77,8 @@ func Create(root, writer string) (*Lake, error) {
 	f, err := readFormat(root)
 	switch {
 	case err == nil && f.SchemaVersion == schema.Version:
-		return newLakeWriter(root, f, writer), nil
+		l := newLakeWriter(root, f, writer)
+		return l, l.settle()
 	case err == nil: // older: from now on it holds files of this version, too
 		f = currentFormat(writer)
 		if err := writeJSON(filepath.Join(root, MetaDir, formatFile), f, replaceFile); err != nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -111,7 +112,30 @@ func (l *Lake) refresh() error {
 		}
 	}
 	l.idx.loaded = true
+	if err := l.overlay(); err != nil {
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
+}
+
+// overlay shows the commits as they will be when the change of the layout that
+// is under way has reached them.
+func (l *Lake) overlay() error {
+	ch, swapped, err := l.readChange()
+	if err != nil || !swapped {
+		return err
+	}
+	for _, m := range ch.Moves {
+		c, ok := l.idx.commits[m.TraceID]
+		if !ok {
+			continue
+		}
+		c.Files = slices.Clone(c.Files)
+		if c.move(m) {
+			l.idx.add(c) // without its stamp: to be read again
+		}
+	}
+	return nil
 }
 
 func (l *Lake) load() error {
@@ -143,14 +167,30 @@ func (l *Lake) Commits() ([]Commit, error) {
 	return out, err
 }
 
+// Settled returns the commits with all their files in place: where files are
+// being moved at this moment it looks again. Files that stay away are not
+// waited for.
+func (l *Lake) Settled() (commits []Commit, err error) {
+	for range 5 {
+		commits, err = l.Commits()
+		if err != nil || !slices.ContainsFunc(commits, func(c Commit) bool { return !l.intact(&c) }) {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return commits, err
+}
+
 // Files returns the committed parts of one table as paths of the operating
 // system, in the order of Commits.
 func (l *Lake) Files(table string) ([]string, error) {
 	commits, err := l.Commits()
 	var out []string
+	seen := map[string]bool{}
 	for _, c := range commits {
 		for _, f := range c.Files {
-			if f.Table == table {
+			if f.Table == table && !seen[f.Path] {
+				seen[f.Path] = true
 				out = append(out, l.Abs(f.Path))
 			}
 		}
@@ -168,7 +208,7 @@ func (l *Lake) Done(src Source, options string) (Commit, bool) {
 		return Commit{}, false
 	}
 	c, ok := l.idx.commits[l.idx.bySource[src]]
-	if ok && c.Options == options && l.intact(&c) {
+	if ok && c.Options == options && l.present(&c) {
 		return c, true
 	}
 	return Commit{}, false
@@ -187,7 +227,24 @@ func (l *Lake) DoneContent(contentDigest string) (Commit, bool) {
 		return Commit{}, false
 	}
 	c := l.idx.commits[id]
-	return c, l.intact(&c)
+	return c, l.present(&c)
+}
+
+// present reports whether the files of a commit are in place, wherever they
+// were moved since it was read.
+func (l *Lake) present(c *Commit) bool {
+	if l.intact(c) {
+		return true
+	}
+	if l.refresh() != nil {
+		return false
+	}
+	now, ok := l.idx.commits[c.TraceID]
+	if !ok {
+		return false
+	}
+	*c = now
+	return l.intact(c)
 }
 
 func (l *Lake) pathsOfCommits() map[string]bool {

@@ -9,16 +9,25 @@ import (
 // errLocked means that somebody else holds a lock.
 var errLocked = errors.New("locked")
 
+// lockMode says how a lock is taken.
+type lockMode uint8
+
+const (
+	lockWait   lockMode = iota // alone, when all others have given it back
+	lockTry                    // alone, or not at all
+	lockShared                 // together with others that share it
+)
+
 // acquire takes the lock that a file stands for. The kernel drops it when the
-// process dies. With wait false it fails with errLocked where somebody else
+// process dies. With lockTry it fails with errLocked where somebody else
 // holds it.
-func acquire(path string, wait bool) (*os.File, error) {
+func acquire(path string, how lockMode) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 		if err != nil {
 			return nil, err
 		}
-		if err := flock(f, wait); err != nil {
+		if err := flock(f, how); err != nil {
 			f.Close()
 			return nil, err
 		}

@@ -11,4 +11,4 @@ const (
 	canRemoveOpen = false
 )
 
-func flock(*os.File, bool) error { return nil }
+func flock(*os.File, lockMode) error { return nil }

@@ -13,10 +13,13 @@ const (
 	canRemoveOpen = true
 )
 
-func flock(f *os.File, wait bool) error {
+func flock(f *os.File, mode lockMode) error {
 	how := syscall.LOCK_EX
-	if !wait {
+	switch mode {
+	case lockTry:
 		how |= syscall.LOCK_NB
+	case lockShared:
+		how = syscall.LOCK_SH
 	}
 	for {
 		err := syscall.Flock(int(f.Fd()), how)

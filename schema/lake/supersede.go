@@ -39,11 +39,16 @@ func (l *Lake) Supersede(job Job, keep map[string]bool, also func(goes, other *C
 
 // remove takes a trace out of the lake; one that is gone already is no error.
 func (l *Lake) remove(traceID string) error {
-	lock, err := acquire(l.meta(tempPrefix+"publish-"+traceID+lockSuffix), true)
+	lock, err := acquire(l.meta(tempPrefix+"publish-"+traceID+lockSuffix), lockWait)
 	if err != nil {
 		return err
 	}
 	defer release(lock)
+	layout, err := l.apart(traceID)
+	if err != nil {
+		return err
+	}
+	defer layout.Close()
 	if err := l.retire(traceID, nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

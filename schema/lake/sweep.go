@@ -26,9 +26,9 @@ func hostName() string {
 
 // Swept counts what Sweep removed.
 type Swept struct {
-	Transactions int   // directories of dead writers
-	Parts        int   // parts that no commit names
-	Bytes        int64 // freed
+	Transactions int   `json:"transactions"` // directories of dead writers
+	Parts        int   `json:"parts"`        // parts that no commit names
+	Bytes        int64 `json:"bytes"`        // freed
 }
 
 // Sweep removes what dead writers left. A transaction goes at once where its
@@ -59,7 +59,7 @@ func (l *Lake) sweepTransactions(s *Swept, limit time.Time) error {
 			continue
 		}
 		dir := l.meta(e.Name())
-		lock, err := acquire(dir+lockSuffix, false)
+		lock, err := acquire(dir+lockSuffix, lockTry)
 		if err != nil {
 			continue // its writer lives
 		}
@@ -113,13 +113,18 @@ func sweepFiles(dir string, limit time.Time) {
 		if _, err := os.Stat(strings.TrimSuffix(path, lockSuffix)); err == nil {
 			continue // goes with its directory
 		}
-		if lock, err := acquire(path, false); err == nil {
+		if lock, err := acquire(path, lockTry); err == nil {
 			release(lock)
 		}
 	}
 }
 
 func (l *Lake) sweepParts(s *Swept, limit time.Time) error {
+	layout, err := l.apart()
+	if err != nil {
+		return err
+	}
+	defer layout.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// A commit that cannot be read may name any part: then all of them stay.

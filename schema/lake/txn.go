@@ -33,7 +33,7 @@ func (l *Lake) Begin() (*Txn, error) {
 	}
 	dir := l.meta(tempPrefix + hostName() + "-" + randomName())
 	// The lock comes first: a directory without one belongs to the dead.
-	lock, err := acquire(dir+lockSuffix, true)
+	lock, err := acquire(dir+lockSuffix, lockWait)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
@@ -134,11 +134,19 @@ func (t *Txn) Commit(rec Record, replace bool) (c Commit, err error) {
 		})
 	}
 	// One process at a time publishes one trace.
-	lock, err := acquire(t.l.meta(tempPrefix+"publish-"+rec.TraceID+lockSuffix), true)
+	lock, err := acquire(t.l.meta(tempPrefix+"publish-"+rec.TraceID+lockSuffix), lockWait)
 	if err != nil {
 		return c, fmt.Errorf("lake: %w", err)
 	}
 	defer release(lock)
+	if dup := t.l.duplicate(&c, replace); dup != nil {
+		return c, dup
+	}
+	layout, err := t.l.apart(rec.TraceID, RejectedTraceID(c.ContentDigest, c.Source.Path))
+	if err != nil {
+		return c, err
+	}
+	defer layout.Close()
 	return c, t.publish(&c, replace)
 }
 
@@ -161,14 +169,25 @@ func (t *Txn) tables() []string {
 	return out
 }
 
+// duplicate returns a *DuplicateError where the content of a trace is in the
+// lake and is not to be replaced.
+func (l *Lake) duplicate(c *Commit, replace bool) error {
+	old, err := l.readCommit(c.TraceID)
+	if err != nil || replace || !l.intact(&old) {
+		return nil
+	}
+	l.remember(old)
+	return &DuplicateError{Existing: old}
+}
+
 // publish renames the files and swaps the commit.
 func (t *Txn) publish(c *Commit, replace bool) error {
 	mode := createFile
+	if dup := t.l.duplicate(c, replace); dup != nil {
+		return dup
+	}
 	old, err := t.l.readCommit(c.TraceID)
 	switch {
-	case err == nil && !replace && t.l.intact(&old):
-		t.l.remember(old)
-		return &DuplicateError{Existing: old}
 	case err == nil:
 		mode = replaceFile
 	case errors.Is(err, fs.ErrNotExist):
@@ -218,6 +237,11 @@ func (t *Txn) publish(c *Commit, replace bool) error {
 	for _, f := range c.Files {
 		delete(keep, f.Path)
 	}
+	for _, f := range old.Files {
+		if f.Shared { // and damaged: the others that need it find out by themselves
+			delete(keep, f.Path)
+		}
+	}
 	for p := range keep {
 		if err := os.Remove(t.l.Abs(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("lake: %w", err)
@@ -246,7 +270,7 @@ func (l *Lake) retire(traceID string, keep []File) error {
 	l.idx.drop(traceID)
 	l.mu.Unlock()
 	for _, f := range c.Files {
-		if !slices.ContainsFunc(keep, func(k File) bool { return k.Path == f.Path }) {
+		if !f.Shared && !slices.ContainsFunc(keep, func(k File) bool { return k.Path == f.Path }) {
 			os.Remove(l.Abs(f.Path))
 		}
 	}

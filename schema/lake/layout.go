@@ -1,0 +1,220 @@
+package lake
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+)
+
+const (
+	layoutLock    = "layout.lock" // never removed: it has several holders at once
+	layoutJournal = "layout.json"
+)
+
+// change replaces parts of one directory by others that hold the same rows. It
+// is the content of the journal while it is carried out.
+type change struct {
+	Dir    string   `json:"dir"`    // within the lake
+	Add    []File   `json:"add"`    // files that take the place of …
+	Remove []string `json:"remove"` // … these
+	Moves  []move   `json:"moves"`
+}
+
+// move says where the rows of a trace are after a change.
+type move struct {
+	TraceID string `json:"trace_id"`
+	From    string `json:"from"` // path within the lake
+	To      File   `json:"to"`
+}
+
+// holdLayout keeps the parts of all commits where they are until the result is
+// closed; only one process can hold it alone, to move them.
+func (l *Lake) holdLayout(how lockMode) (*os.File, error) {
+	f, err := os.OpenFile(l.meta(layoutLock), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lake: %w", err)
+	}
+	if err := flock(f, how); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lake: %s: %w", f.Name(), err)
+	}
+	return f, nil
+}
+
+// moveAlone holds the layout alone, with no change left half done.
+func (l *Lake) moveAlone() (*os.File, error) {
+	lock, err := l.holdLayout(lockWait)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.finishChange(); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return lock, nil
+}
+
+// settle finishes the change that a dead process left, if there is one.
+func (l *Lake) settle() error {
+	if _, err := os.Stat(l.meta(layoutJournal)); err != nil {
+		return nil
+	}
+	lock, err := l.moveAlone()
+	if err == nil {
+		lock.Close()
+	}
+	return err
+}
+
+// apart holds the layout with none of the named traces sharing files with
+// others.
+func (l *Lake) apart(traceIDs ...string) (*os.File, error) {
+	for {
+		if err := l.settle(); err != nil {
+			return nil, err
+		}
+		lock, err := l.holdLayout(lockShared)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(traceIDs, func(id string) bool {
+			c, err := l.readCommit(id)
+			return err == nil && slices.ContainsFunc(c.Files, l.sharesRows)
+		})
+		if i < 0 {
+			return lock, nil
+		}
+		lock.Close()
+		if err := l.detach(traceIDs[i]); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// sharesRows reports whether a file holds rows of other traces that could be
+// lost with it. One that is missing or cut off holds none.
+func (l *Lake) sharesRows(f File) bool {
+	if !f.Shared {
+		return false
+	}
+	st, err := os.Stat(l.Abs(f.Path))
+	return err == nil && st.Size() == f.Bytes
+}
+
+// carryOut makes a change whose new files stand in a directory of a
+// transaction under their final names. The caller holds the layout alone.
+// Readers that scan the directory see it before the change or after it.
+func (l *Lake) carryOut(c *change, staged string) error {
+	dir := l.Abs(c.Dir)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("lake: %w", err)
+	}
+	for _, e := range entries {
+		if slices.Contains(c.Remove, path.Join(c.Dir, e.Name())) {
+			continue
+		}
+		if !e.Type().IsRegular() {
+			return fmt.Errorf("lake: %s: not a file; no place for it beside parts", filepath.Join(dir, e.Name()))
+		}
+		if err := os.Link(filepath.Join(dir, e.Name()), filepath.Join(staged, e.Name())); err != nil {
+			return fmt.Errorf("lake: %w", err)
+		}
+	}
+	if err := syncDir(staged); err != nil {
+		return fmt.Errorf("lake: %w", err)
+	}
+	if err := writeJSON(l.meta(layoutJournal), c, replaceFile); err != nil {
+		return err
+	}
+	if err := exchange(staged, dir); err != nil {
+		return errors.Join(fmt.Errorf("lake: %s cannot be swapped in one step: %w", dir, err), os.Remove(l.meta(layoutJournal)))
+	}
+	if err := errors.Join(syncDir(filepath.Dir(dir)), syncDir(filepath.Dir(staged))); err != nil {
+		return fmt.Errorf("lake: %w", err)
+	}
+	return l.finishChange()
+}
+
+// readChange returns the change of the journal, and whether its directory was
+// swapped already; nil without one.
+func (l *Lake) readChange() (c *change, swapped bool, err error) {
+	name := l.meta(layoutJournal)
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("lake: %w", err)
+	}
+	c = &change{}
+	if err := json.Unmarshal(data, c); err != nil {
+		return nil, false, fmt.Errorf("lake: %s: %w", name, err)
+	}
+	paths := append([]string{}, c.Remove...)
+	for _, f := range c.Add {
+		paths = append(paths, f.Path)
+	}
+	for _, m := range c.Moves {
+		if !traceIDPattern.MatchString(m.TraceID) {
+			return nil, false, fmt.Errorf("lake: %s: trace ID %q", name, m.TraceID)
+		}
+		paths = append(paths, m.To.Path)
+	}
+	for _, p := range paths {
+		if !inTables(p) {
+			return nil, false, fmt.Errorf("lake: %s: file %q is outside the tables", name, p)
+		}
+	}
+	for _, f := range c.Add {
+		if st, err := os.Stat(l.Abs(f.Path)); err != nil || st.Size() != f.Bytes {
+			return c, false, nil
+		}
+	}
+	return c, true, nil
+}
+
+// finishChange brings the commits in line with a change whose directory was
+// swapped, and forgets one whose was not. The caller holds the layout alone.
+func (l *Lake) finishChange() error {
+	c, swapped, err := l.readChange()
+	if err != nil || c == nil {
+		return err
+	}
+	if swapped {
+		for _, m := range c.Moves {
+			commit, err := l.readCommit(m.TraceID)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if commit.move(m) {
+				if err := writeJSON(l.commitPath(m.TraceID), &commit, replaceFile); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if err := os.Remove(l.meta(layoutJournal)); err != nil {
+		return fmt.Errorf("lake: %w", err)
+	}
+	return syncDir(l.meta())
+}
+
+// move changes the file of one table and reports whether it was there.
+func (c *Commit) move(m move) bool {
+	for i := range c.Files {
+		if c.Files[i].Path == m.From && c.Files[i].Table == m.To.Table {
+			c.Files[i] = m.To
+			return true
+		}
+	}
+	return false
+}
