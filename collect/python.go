@@ -164,11 +164,14 @@ type Probe struct {
 			Bytes int64  `json:"total_bytes"`
 		} `json:"devices"`
 	} `json:"cuda"`
-	Compiler *struct {
-		Path    string `json:"path"`
-		Version string `json:"version"`
-	} `json:"compiler"`
-	Architectures []string `json:"vllm_architectures"`
+	Compiler      *Compiler `json:"compiler"`
+	Architectures []string  `json:"vllm_architectures"`
+}
+
+// Compiler is the C++ compiler that Inductor would use.
+type Compiler struct {
+	Path    string `json:"path"`
+	Version string `json:"version"`
 }
 
 // Probe asks what is installed. It imports the libraries, which takes seconds,

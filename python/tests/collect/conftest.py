@@ -6,6 +6,7 @@ that were selected start together, two at a time, when the first one is needed.
 
 import os
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +22,16 @@ def collect_python():
         return named
     made = ROOT / ".venv-collect" / "bin" / "python"
     return str(made) if made.exists() else None
+
+
+@pytest.fixture(scope="session")
+def bare():
+    """A Python that has no torch, as on a machine without a GPU stack."""
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        return sys.executable
+    pytest.skip("SKIPPED: this Python has torch; these tests look at one without")
 
 
 @pytest.fixture(scope="session")

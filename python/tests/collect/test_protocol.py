@@ -24,16 +24,6 @@ NAMES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def bare():
-    """A Python that has no torch, as on a machine without a GPU stack."""
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        return sys.executable
-    pytest.skip("SKIPPED: this Python has torch; these tests look at one without")
-
-
 @pytest.fixture
 def model(tmp_path):
     directory = tmp_path / "model"
