@@ -14,6 +14,7 @@ HF_PYTHON := $(or $(TRACELAKE_HF_PYTHON),$(CURDIR)/$(COLLECT_VENV)/bin/python)
 TEST_TIMEOUT ?= 20m
 FUZZTIME ?= 20s
 BENCH_MB ?= 300
+BENCH_MIXES ?= serving
 BENCH_KERNELS ?= 2000000
 # a Python with duckdb, pyarrow and duckdb-extension-sqlite-scanner of one version
 BENCH_DUCKDB_PYTHON ?=
@@ -87,10 +88,10 @@ lint: venv
 fuzz:
 	scripts/fuzz.sh $(FUZZTIME)
 
-## bench: throughput against other readers; BENCH_MB and BENCH_KERNELS set the size of the inputs
+## bench: throughput against other readers; BENCH_MB (10,100,1000), BENCH_MIXES and BENCH_KERNELS set the inputs
 bench: build
 	scripts/venv.sh .bench/venv python/requirements-bench.txt
-	.bench/venv/bin/python bench/run.py --mb $(BENCH_MB)
+	.bench/venv/bin/python bench/run.py --sizes $(BENCH_MB) --mixes $(BENCH_MIXES)
 	.bench/venv/bin/python bench/nsight.py --kernels $(BENCH_KERNELS) --duckdb-python "$(BENCH_DUCKDB_PYTHON)"
 
 ## generate: generated documentation and test data

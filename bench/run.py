@@ -1,13 +1,14 @@
-"""Throughput of tracelake against other readers, in one run on one file.
+"""Throughput of tracelake against other readers, in one run on the same files.
 
-    bench/run.py [--mb 300] [--rounds 3] [--peer-rounds 1] [--only NAME,...]
+    bench/run.py [--sizes 300] [--mixes serving] [--rounds 3] [--only NAME;...]
 
-Makes a trace with bench/gen, then runs every reader in turn, round after round,
-so that a busy moment of the machine does not hit one of them alone. CPU is user
-and system time of the process; of several rounds the fastest counts. Prints a
-table and the targets, and writes everything to bench/results/. Exits with 1
-when a reader fails. Needs the standard library only; the peers run in the
-Python environment of `make bench`.
+Makes traces with bench/gen, then runs every reader in turn, as many rounds as
+every other one, so that a busy moment of the machine does not hit one of them
+alone. CPU is user and system time of the process; of several rounds the fastest
+counts. Prints a table per trace and the targets, writes everything to
+bench/results/, and with several sizes a plot of time and memory against size
+(bench/plot.py). Exits with 1 when a reader fails. Needs the standard library
+only; the peers run in the Python environment of `make bench`.
 """
 
 import argparse
@@ -21,29 +22,47 @@ import shutil
 import subprocess
 import sys
 
+import plot
 from measure import measure
 from targets import check
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
-def prepare(cache: pathlib.Path, mb: int, seed: int):
-    """Returns the plain and the compressed trace; makes them when missing."""
-    generator = cache / "bin" / "gen"
+# Mixes of events and the flags of bench/gen that make them.
+MIXES = {
+    "serving": [],
+    "serving-minified": ["-minify"],
+    "serving-2025": ["-layout", "2025"],
+    "serving-no-stacks": ["-no-stacks"],
+    "training": ["-mix", "training"],
+    "training-no-stacks": ["-mix", "training", "-no-stacks"],
+    "training-amd": ["-mix", "training", "-amd"],
+    "decode": ["-mix", "decode", "-no-stacks"],
+    "decode-amd": ["-mix", "decode", "-no-stacks", "-amd"],
+}
+
+
+def build(cache: pathlib.Path):
     for name in ("gen", "sonicbench"):
         command = ["go", "build", "-o", cache / "bin" / name, f"./bench/{name}"]
         subprocess.run(command, cwd=ROOT, check=True)
+
+
+def prepare(cache: pathlib.Path, mix: str, mb: int, seed: int):
+    """Returns the plain and the compressed trace; makes them when missing."""
+    generator = cache / "bin" / "gen"
     # Another generator makes another trace.
     digest = hashlib.sha256()
     for source in sorted((ROOT / "bench" / "gen").glob("*.go")):
         digest.update(source.read_bytes())
-    plain = cache / f"trace-{mb}mb-{seed}-{digest.hexdigest()[:8]}.json"
+    plain = cache / f"trace-{mix}-{mb}mb-{seed}-{digest.hexdigest()[:8]}.json"
     packed = plain.with_name(plain.name + ".gz")
     for path in (plain, packed):
         if not path.exists():
             print("writing", path, file=sys.stderr)
             partial = path.with_name("partial-" + path.name)
-            words = [generator, "-mb", str(mb), "-seed", str(seed), "-o", partial]
+            words = [generator, "-mb", str(mb), "-seed", str(seed), *MIXES[mix], "-o", partial]
             subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
             partial.rename(path)
     return plain, packed
@@ -62,6 +81,7 @@ def cases(cache: pathlib.Path, plain: pathlib.Path, packed: pathlib.Path):
         ("json.load", "json_load.py", []),
         ("orjson", "orjson_loads.py", []),
         ("DuckDB read_json", "duckdb_json.py", [cache / "duckdb.parquet"]),
+        ("polars read_json", "polars_json.py", [cache / "polars.parquet"]),
         ("HTA parse", "hta_parse.py", []),
         ("stormlog", "stormlog_capture.py", []),
     ):
@@ -81,16 +101,14 @@ def machine():
     return {"cpu": model, "cores": os.cpu_count(), "commit": commit.stdout.strip()}
 
 
-def run(arguments):
-    cache = pathlib.Path(arguments.cache)
-    cache.mkdir(parents=True, exist_ok=True)
-    plain, packed = prepare(cache, arguments.mb, arguments.seed)
-    wanted = set(arguments.only.split(",")) if arguments.only else None
+def run(arguments, cache, mix, mb):
+    """Runs every reader on one trace. Returns its size and the runs by reader."""
+    plain, packed = prepare(cache, mix, mb, arguments.seed)
+    wanted = set(arguments.only.split(";")) if arguments.only else None
     results = {}
-    for number in range(max(arguments.rounds, arguments.peer_rounds)):
+    for _ in range(arguments.rounds):
         for name, command, env, peer in cases(cache, plain, packed):
-            limit = arguments.peer_rounds if peer else arguments.rounds
-            if number >= limit or wanted and name not in wanted:
+            if wanted and name not in wanted or peer and mb > arguments.peers_up_to:
                 continue
             shutil.rmtree(cache / "lake", ignore_errors=True)
             result = measure(command, cache / "log", env)
@@ -120,36 +138,59 @@ def report(size, results):
     return best, failed
 
 
+def numbers(text):
+    return [int(word) for word in text.split(",")]
+
+
 def main():
     parser = argparse.ArgumentParser(description="Throughput of tracelake against other readers.")
-    parser.add_argument("--mb", type=int, default=300, help="size of the trace in MB")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the trace")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds of the Go programs")
-    parser.add_argument("--peer-rounds", type=int, default=1, help="rounds of the other readers")
-    parser.add_argument("--only", default="", help="names of the readers to run")
+    parser.add_argument("--sizes", type=numbers, default=[300], help="sizes of the traces in MB, as 10,100,1000")
+    parser.add_argument("--mixes", default="serving", help=f"mixes of events, of {', '.join(MIXES)}; or all")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the traces")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of every reader")
+    parser.add_argument("--peers-up-to", type=int, default=1000, metavar="MB", help="largest trace for the Python readers")
+    parser.add_argument("--only", default="", help="names of the readers to run, separated by semicolons")
     parser.add_argument("--cache", default=ROOT / ".bench", help="where traces are kept")
     parser.add_argument("--results", default=ROOT / "bench" / "results", help="where results go")
     arguments = parser.parse_args()
+    mixes = list(MIXES) if arguments.mixes == "all" else arguments.mixes.split(",")
+    if unknown := [mix for mix in mixes if mix not in MIXES]:
+        parser.error(f"no mix {unknown[0]}: want some of {', '.join(MIXES)}")
+    cache = pathlib.Path(arguments.cache)
+    (cache / "bin").mkdir(parents=True, exist_ok=True)
+    build(cache)
 
-    size, results = run(arguments)
-    best, failed = report(size, results)
-    targets = check(best)
-    print()
-    for line in targets:
-        print(line["text"])
+    traces, all_failed = [], []
+    for mix in mixes:
+        for mb in arguments.sizes:
+            print(f"\n{mix}, {mb} MB")
+            size, results = run(arguments, cache, mix, mb)
+            best, failed = report(size, results)
+            all_failed += failed
+            targets = check(best)
+            print()
+            for line in targets:
+                if line["met"] is not None:
+                    print(line["text"])
+            runs = {name: [vars(r) for r in runs] for name, runs in results.items()}
+            traces.append({"mix": mix, "mb": mb, "bytes": size, "runs": runs, "targets": targets})
     now = datetime.datetime.now(datetime.timezone.utc)
-    path = pathlib.Path(arguments.results) / f"{now:%Y%m%dT%H%M%SZ}-{arguments.mb}mb.json"
+    path = pathlib.Path(arguments.results) / f"{now:%Y%m%dT%H%M%SZ}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     document = {
         "time": now.isoformat(timespec="seconds"),
         "machine": machine(),
-        "trace": {"bytes": size, "mb": arguments.mb, "seed": arguments.seed},
-        "runs": {name: [vars(r) for r in runs] for name, runs in results.items()},
-        "targets": targets,
+        "seed": arguments.seed,
+        "traces": traces,
     }
     path.write_text(json.dumps(document, indent=2) + "\n")
     print("\nwritten to", path, file=sys.stderr)
-    return 1 if failed else 0
+    if len(arguments.sizes) > 1:
+        for mix in mixes:
+            picture = path.with_name(f"{path.stem}-{mix}.svg")
+            picture.write_text(plot.draw(document, mix))
+            print("plot in", picture, file=sys.stderr)
+    return 1 if all_failed else 0
 
 
 if __name__ == "__main__":

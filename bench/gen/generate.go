@@ -4,7 +4,6 @@ package main
 //go:generate go run . -steps 10 -step-ops 52 -seed 11 -lost 12 -rank 1 -o ../../testdata/demo/serving/rank1.pt.trace.json.gz
 
 import (
-	"fmt"
 	"io"
 )
 
@@ -15,6 +14,8 @@ type config struct {
 	Seed         uint64
 	Layout       string // 2025 or 2026
 	Stacks       bool
+	Mix          string // serving where it is empty
+	AMD, Minify  bool
 	Rank, World  int
 	StepOps      int
 	LostPerMille int
@@ -32,13 +33,10 @@ type counts struct {
 // happened on the GPU, so that the work is simulated twice with the same seed:
 // once for either part, in constant memory.
 func generate(w io.Writer, c config) (counts, error) {
-	if c.Layout != "2025" && c.Layout != "2026" {
-		return counts{}, fmt.Errorf("unknown layout %q", c.Layout)
+	if err := c.check(); err != nil {
+		return counts{}, err
 	}
-	if c.MB <= 0 && c.Steps <= 0 {
-		return counts{}, fmt.Errorf("give a size or a number of iterations")
-	}
-	out := &counter{w: w}
+	out := &counter{w: w, minify: c.Minify}
 	head := header(c)
 	out.write(head)
 
@@ -47,6 +45,10 @@ func generate(w io.Writer, c config) (counts, error) {
 	limit := int64(c.MB * 1e6)
 	for out.err == nil && (c.MB > 0 && size < limit || c.MB <= 0 && first.step < c.Steps) {
 		first.iteration()
+		if c.Minify { // so that sizes are those of what is written
+			first.gpu.buf, first.late.buf = minify(first.gpu.buf), minify(first.late.buf)
+			first.cpu.buf = minify(first.cpu.buf)
+		}
 		out.write(first.cpu.buf)
 		size += int64(len(first.cpu.buf) + len(first.gpu.buf) + len(first.late.buf))
 		first.reset()
@@ -75,13 +77,17 @@ func generate(w io.Writer, c config) (counts, error) {
 }
 
 type counter struct {
-	w   io.Writer
-	n   int64
-	err error
+	w      io.Writer
+	minify bool
+	n      int64
+	err    error
 }
 
 func (c *counter) write(b []byte) {
 	if c.err == nil {
+		if c.minify {
+			b = minify(b)
+		}
 		var n int
 		n, c.err = c.w.Write(b)
 		c.n += int64(n)

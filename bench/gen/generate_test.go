@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -139,13 +140,60 @@ func TestNoStacks(t *testing.T) {
 	}
 }
 
+// TestMixes checks what sets the mixes apart, and that white space is all that
+// -minify removes.
+func TestMixes(t *testing.T) {
+	perGraph := map[string]int{}
+	for _, mix := range mixes {
+		for _, amd := range []bool{false, true} {
+			c := small("2026")
+			c.Mix, c.AMD = mix, amd
+			full := text(t, c)
+			c.Minify = true
+			var short bytes.Buffer
+			if err := json.Compact(&short, full); err != nil {
+				t.Fatal(err)
+			}
+			if got := text(t, c); !bytes.Equal(got, short.Bytes()) {
+				t.Errorf("%s, AMD %v: minified text differs from json.Compact", mix, amd)
+			}
+			calls, linked, gpu, hip := map[string]bool{}, 0, 0, 0
+			for _, e := range parse(t, full).TraceEvents {
+				if e.Cat == "cuda_runtime" || e.Cat == "cuda_driver" {
+					calls[e.Args["correlation"].(json.Number).String()] = true
+					if strings.HasPrefix(e.Name, "hip") {
+						hip++
+					} else if amd {
+						t.Fatalf("%s on an AMD machine", e.Name)
+					}
+				}
+			}
+			for _, e := range parse(t, full).TraceEvents {
+				if e.Cat == "kernel" {
+					gpu++
+					if calls[e.Args["correlation"].(json.Number).String()] {
+						linked++
+					}
+				}
+			}
+			if gpu < 100 || linked < gpu*9/10 || (hip > 0) != amd {
+				t.Errorf("%s, AMD %v: %d of %d kernels linked, %d calls of hip", mix, amd, linked, gpu, hip)
+			}
+			perGraph[mix] = gpu * 100 / len(calls)
+		}
+	}
+	if perGraph[decode] < 5*perGraph[serving] || perGraph[training] > perGraph[serving] {
+		t.Errorf("kernels per hundred calls: %v", perGraph)
+	}
+}
+
 func TestSize(t *testing.T) {
 	c := small("2025")
 	c.Steps, c.MB = 0, 2
 	if n := len(text(t, c)); n < 2_000_000 || n > 2_400_000 {
 		t.Errorf("%d bytes", n)
 	}
-	for _, bad := range []config{{Steps: 1}, {Layout: "2026"}} {
+	for _, bad := range []config{{Steps: 1}, {Layout: "2026"}, {Layout: "2026", Steps: 1, Mix: "x"}} {
 		if _, err := generate(&bytes.Buffer{}, bad); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}

@@ -43,6 +43,9 @@ func header(c config) []byte {
 	fmt.Fprintf(&b, "\n  ],\n  \"cupti_version\": 26,\n  \"cuda_runtime_version\": 12090,\n  \"cuda_driver_version\": 12090,\n"+
 		"  \"record_shapes\": 1,\n  \"profile_memory\": 1,\n  \"with_stack\": %d,\n  \"trace_id\": \"%016X%016X\",\n  \"host_name\": \"node-%d\",\n"+
 		"  \"displayTimeUnit\": \"ms\",\n  \"baseTimeNanoseconds\": %d,\n  \"traceEvents\": [", stacks, r.Uint64(), r.Uint64(), c.Rank/8, int64(baseNS))
+	if c.AMD {
+		return []byte(hipHeader.Replace(b.String()))
+	}
 	return []byte(b.String())
 }
 

@@ -2,23 +2,13 @@ package main
 
 import "fmt"
 
-// iteration simulates one step: it prepares, runs operators that launch
-// kernels, replays a CUDA graph or runs more operators, reduces over all ranks
-// and copies the result back.
+// iteration simulates one step: it prepares, works, and copies the result back.
 func (s *simulation) iteration() {
 	s.step++
 	start := s.now
 	s.function(start+200, 900_000)
 	s.now += 1500
-	ops := s.c.StepOps/2 + s.r.IntN(s.c.StepOps)
-	if s.chance(600) {
-		s.operators(ops * 2 / 3)
-		s.replay(s.c.StepOps / 2)
-		s.operators(ops / 3)
-	} else {
-		s.operators(ops)
-	}
-	s.collective()
+	s.work()
 	c := s.call("cuda_runtime", "cudaMemcpyAsync", 41, mainThread, s.now, 4000, true)
 	s.busy = max(s.busy+800, s.now+4100)
 	s.copyWork("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", c, computeStream, s.busy, 1500, 0)
@@ -70,9 +60,9 @@ func (s *simulation) operators(n int) {
 		if s.chance(700) {
 			s.function(t+150, dur+500)
 		}
-		s.operator(pick(s, operators), mainThread, t+300, dur)
+		s.operator(pick(s, s.ops), mainThread, t+300, dur)
 		if s.chance(400) {
-			s.operator(pick(s, operators), mainThread, t+700, dur-2000)
+			s.operator(pick(s, s.ops), mainThread, t+700, dur-2000)
 		}
 		if s.chance(450) {
 			s.memory(t + 900)

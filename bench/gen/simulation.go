@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 )
 
 // simulation is one process with one GPU. It keeps to integers, so that every
@@ -14,6 +15,7 @@ type simulation struct {
 	cpu, gpu, late events
 	count          map[string]int
 
+	ops         []string // names of operators
 	step        int
 	now         nanos // on the main thread
 	busy        nanos // end of the last work on the compute stream
@@ -29,7 +31,7 @@ type simulation struct {
 
 func newSimulation(c config) *simulation {
 	s := &simulation{
-		c: c, r: rand.New(rand.NewPCG(c.Seed, uint64(c.Rank)+1)), count: map[string]int{},
+		c: c, ops: operators, r: rand.New(rand.NewPCG(c.Seed, uint64(c.Rank)+1)), count: map[string]int{},
 		now: originNS, busy: originNS, comm: originNS, correlation: 1000, allocated: 40 << 30,
 	}
 	for _, e := range []*events{&s.cpu, &s.gpu, &s.late} {
@@ -93,8 +95,12 @@ func (s *simulation) call(cat, name string, cbid, tid int, start, dur nanos, lau
 	if launches && lost {
 		return s.correlation
 	}
-	s.gpu.complete(cat, name, processID, tid, start, dur,
-		"\"External id\": ", s.external, ",      \"cbid\": ", cbid, ", \"correlation\": ", s.correlation)
+	if s.c.AMD {
+		s.hipCall(name, cbid, tid, start, dur, launches)
+	} else {
+		s.gpu.complete(cat, name, processID, tid, start, dur,
+			"\"External id\": ", s.external, ",      \"cbid\": ", cbid, ", \"correlation\": ", s.correlation)
+	}
 	if launches {
 		s.gpu.flow("s", "ac2g", s.correlation, processID, tid, start)
 	}
@@ -104,6 +110,14 @@ func (s *simulation) call(cat, name string, cbid, tid int, start, dur nanos, lau
 // kernel writes a kernel and the end of its arrow. Collective is the inside of
 // its arguments where it is one.
 func (s *simulation) kernel(name string, correlation int64, stream int, start, dur nanos, graph int64, collective string) {
+	if s.c.AMD {
+		if collective == "" {
+			name = pick(s, hipKernels)
+		}
+		s.hipWork("kernel", name, "Dispatch Kernel", correlation, stream, start, dur, collective)
+		s.gpu.flow("f", "ac2g", correlation, s.c.Rank, stream, start)
+		return
+	}
 	grid := 1 + s.r.IntN(2047)
 	node := int64(0)
 	if graph > 0 {
@@ -123,6 +137,11 @@ func (s *simulation) kernel(name string, correlation int64, stream int, start, d
 // copyWork writes a copy or a memset and the end of its arrow.
 func (s *simulation) copyWork(cat, name string, correlation int64, stream int, start, dur nanos, graph int64) {
 	n := int64(4) << s.r.IntN(22)
+	if s.c.AMD {
+		s.hipWork(cat, name, strings.TrimPrefix(cat, "gpu_"), correlation, stream, start, dur, ", \"bytes\": ", n)
+		s.gpu.flow("f", "ac2g", correlation, s.c.Rank, stream, start)
+		return
+	}
 	s.gpu.complete(cat, name, s.c.Rank, stream, start, dur,
 		"\"External id\": ", s.external, ",      \"device\": ", s.c.Rank, ", \"context\": 1,      \"stream\": ", stream,
 		", \"correlation\": ", correlation, ",      \"bytes\": ", n, ", \"memory bandwidth (GB/s)\": ",

@@ -33,7 +33,7 @@ type args struct {
 	CBID           int64     `json:"cbid"`
 	Device         int64     `json:"device"`
 	Context        int64     `json:"context"`
-	Stream         int64     `json:"stream"`
+	Stream         any       `json:"stream"` // AMD writes text
 	Queued         int64     `json:"queued"`
 	Registers      int64     `json:"registers per thread"`
 	SharedMemory   int64     `json:"shared memory"`
