@@ -102,16 +102,30 @@ FROM steps
 WINDOW w AS (PARTITION BY trace_id, process, device ORDER BY moment)
 QUALIFY lead(moment) OVER w IS NOT NULL;
 
+-- Calls of host code: operators (of category 'Operator' in 2021), Python
+-- functions and the like. Nsight Systems has no operators; the NVTX ranges that
+-- a thread pushes and pops stand for them, without the numbers that PyTorch
+-- writes behind their names.
+CREATE OR REPLACE VIEW host_calls AS
+SELECT trace_id, event_index, CASE category WHEN 'Operator' THEN 'cpu_op' ELSE category END AS category, coalesce(pid::VARCHAR, pid_text) AS pid, coalesce(tid::VARCHAR, tid_text) AS tid, name, start_ns, dur_ns, time_flag,
+  input_dims, input_types, concrete_inputs, flops, external_id, sequence_number, module_hierarchy, call_stack
+FROM cpu_events
+UNION ALL BY NAME
+SELECT trace_id, event_index, 'cpu_op' AS category, pid::VARCHAR AS pid, tid::VARCHAR AS tid,
+  regexp_replace(name, ', (seq|op_id|sizes|input_op_ids) = .*', '') AS name, start_ns, dur_ns, time_flag,
+  nullif(regexp_extract(name, ', sizes = (\[.*\])', 1), '') AS input_dims
+FROM ranges
+WHERE category = 'nvtx_push_pop';
+
 -- The calls of host code, which nest per thread: where each starts or ends and
 -- what then is the innermost one. wanted is a category such as 'cpu_op' or
--- 'python_function'. Operators of 2021 are of category 'Operator'. Events without
--- a length are in no tree.
+-- 'python_function'. Events without a length are in no tree.
 CREATE OR REPLACE MACRO host_segments(wanted) AS TABLE
 WITH calls AS (
-  SELECT e.trace_id, coalesce(e.pid::VARCHAR, e.pid_text) AS pid, coalesce(e.tid::VARCHAR, e.tid_text) AS tid, e.event_index, e.start_ns, e.start_ns + e.dur_ns AS end_ns
-  FROM cpu_events AS e
+  SELECT e.trace_id, e.pid, e.tid, e.event_index, e.start_ns, e.start_ns + e.dur_ns AS end_ns
+  FROM host_calls AS e
   JOIN selected_traces AS t ON t.trace_id = e.trace_id
-  WHERE (e.category = wanted OR wanted = 'cpu_op' AND e.category = 'Operator') AND timed(e.start_ns, e.dur_ns, e.time_flag) AND e.dur_ns > 0 AND in_window(e.start_ns, t.start_ns)
+  WHERE e.category = wanted AND timed(e.start_ns, e.dur_ns, e.time_flag) AND e.dur_ns > 0 AND in_window(e.start_ns, t.start_ns)
 ),
 points AS (
   SELECT trace_id, pid, tid, start_ns AS moment, 1 AS d, -end_ns AS inner_last, event_index FROM calls
@@ -162,10 +176,10 @@ gpu AS (
   GROUP BY ALL
 ),
 calls AS (
-  SELECT e.trace_id, e.event_index, coalesce(e.pid::VARCHAR, e.pid_text) AS pid, coalesce(e.tid::VARCHAR, e.tid_text) AS tid, e.name, e.start_ns, e.start_ns + e.dur_ns AS end_ns, e.dur_ns,
+  SELECT e.trace_id, e.event_index, e.pid, e.tid, e.name, e.start_ns, e.start_ns + e.dur_ns AS end_ns, e.dur_ns,
     e.input_dims, e.input_types, e.concrete_inputs, e.flops, e.external_id, e.sequence_number, e.module_hierarchy, e.call_stack, s.depth, s.parent
   FROM segments AS s
-  JOIN cpu_events AS e ON e.trace_id = s.trace_id AND e.event_index = s.opened
+  JOIN host_calls AS e ON e.trace_id = s.trace_id AND e.event_index = s.opened AND e.category = wanted
 )
 SELECT c.*, coalesce(o.self_ns, 0) AS self_ns, coalesce(g.gpu_self_ns, 0) AS gpu_self_ns, coalesce(g.gpu_events, 0) AS gpu_events,
   coalesce(b.gpu_ns_so_far, 0) - coalesce(a.gpu_ns_so_far, 0) AS gpu_total_ns

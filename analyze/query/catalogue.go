@@ -15,6 +15,7 @@ type Analysis struct {
 	Name    string // name of the file without its suffix
 	Title   string
 	Answers string      // the question, in a sentence
+	Needs   string      // what a trace must have for rows; empty where any GPU work will do
 	Params  []ColumnDoc // variables that it understands besides those of the shared views
 	Columns []ColumnDoc
 	SQL     string // the whole file
@@ -63,6 +64,7 @@ func Lookup(name string) (Analysis, bool) {
 //	-- title: Busiest kernels
 //	-- what it answers: Which kernels take most of the GPU time?
 //	--   Kernels without a duration are left out.
+//	-- needs: kernels
 //	-- parameters:
 //	--   top  rows; default 25
 //	-- columns and units:
@@ -86,6 +88,8 @@ func Parse(name, text string) (Analysis, error) {
 			a.Title, at = value, &a.Title
 		case key == "what it answers":
 			a.Answers, at = value, &a.Answers
+		case key == "needs":
+			a.Needs, at = value, &a.Needs
 		case key == "parameters":
 			at, list = nil, &a.Params
 		case key == "columns and units":

@@ -22,6 +22,9 @@ trusted (time_flag) are left out of all times; "trust" counts them.
 	}
 	for _, a := range Analyses() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s. %s\n", a.Name, a.Title, a.Answers)
+		if a.Needs != "" {
+			fmt.Fprintf(&b, "\nNeeds %s.\n", a.Needs)
+		}
 		if len(a.Params) > 0 {
 			b.WriteString("\n| parameter | meaning |\n|---|---|\n")
 			for _, p := range a.Params {

@@ -113,6 +113,9 @@ func analysisList() string {
 func explain(a query.Analysis) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n\n%s\n", a.Name, a.Title, a.Answers)
+	if a.Needs != "" {
+		fmt.Fprintf(&b, "\nNeeds %s.\n", a.Needs)
+	}
 	for _, part := range []struct {
 		title string
 		list  []query.ColumnDoc
@@ -200,7 +203,37 @@ func runAnalyze(ctx context.Context, stdout, stderr io.Writer, a query.Analysis,
 	if err != nil {
 		return err
 	}
-	return query.Print(stdout, format, rows)
+	counted := &countedRows{Rows: rows}
+	if err := query.Print(stdout, format, counted); err != nil {
+		return err
+	}
+	if counted.n == 0 {
+		fmt.Fprintln(stderr, noRows(a))
+	}
+	return nil
+}
+
+// countedRows counts the rows that are read from it.
+type countedRows struct {
+	query.Rows
+	n int
+}
+
+func (r *countedRows) Next(values []any) error {
+	err := r.Rows.Next(values)
+	if err == nil {
+		r.n++
+	}
+	return err
+}
+
+// noRows says what an answer without rows means.
+func noRows(a query.Analysis) string {
+	needs := a.Needs
+	if needs == "" {
+		needs = "GPU work"
+	}
+	return fmt.Sprintf("no rows: the selected traces lack what %s needs: %s", a.Name, needs)
 }
 
 // setDevices adds the GPUs of --devices to the known ones.

@@ -1,9 +1,10 @@
 -- title: Collectives
 -- what it answers: How large and how fast are the collectives, and how unevenly do the ranks arrive?
---   Kernels of one collective are matched across the ranks of a run by process group and sequence number; where the trace
+--   Kernels of one collective are matched across the ranks of a run (the GPUs of a trace count as ranks) by process group and sequence number; where the trace
 --   gives no sequence, by their order within the group. Bandwidth is over the transfer: from the last arrival to the last
 --   end, or the shortest duration where the clocks of the ranks cannot be compared. Bus bandwidth has the factors of
 --   nccl-tests: 2(n-1)/n for all-reduce, (n-1)/n for all-gather, reduce-scatter and all-to-all, 1 for the rest.
+-- needs: collectives among the kernels
 -- columns and units:
 --   run          run
 --   collective   operation, or the kernel where the trace says no more
@@ -19,11 +20,11 @@
 --   bus_gb_per_s the same times the factor, GB/s
 --   matched_by   sequence or order
 WITH kernels AS (
-  SELECT w.run, w.rank, w.trace_id, w.start_ns, w.end_ns, w.dur_ns, t.clock, w.group_size,
+  SELECT w.run, w.trace_id, concat_ws(' ', coalesce('rank ' || w.rank, w.trace_id), w.process, w.device) AS member, w.start_ns, w.end_ns, w.dur_ns, t.clock, w.group_size,
     coalesce(w.collective_name, nullif(regexp_extract(w.name, '(nccl|rccl)[_A-Za-z0-9]*', 0), ''), w.name) AS collective,
     coalesce(w.process_group_name, w.process_group_ranks, '') AS "group",
     w.collective_seq AS seq,
-    row_number() OVER (PARTITION BY w.trace_id, coalesce(w.process_group_name, w.process_group_ranks, ''), coalesce(w.collective_name, w.name) ORDER BY w.start_ns, w.event_index) AS nth,
+    row_number() OVER (PARTITION BY w.trace_id, w.process, w.device, coalesce(w.process_group_name, w.process_group_ranks, ''), coalesce(w.collective_name, w.name) ORDER BY w.start_ns, w.event_index) AS nth,
     CASE WHEN regexp_matches(coalesce(w.collective_name, w.name), '(?i)all_?gather') THEN greatest(w.in_msg_nelems, w.out_msg_nelems) ELSE coalesce(nullif(w.in_msg_nelems, 0), w.out_msg_nelems) END
       * CASE
         WHEN regexp_matches(w.collective_dtype, '(?i)double|float64|long|int64|complexfloat') THEN 8
@@ -36,9 +37,9 @@ WITH kernels AS (
 ),
 matched AS (
   SELECT
-    run, collective, "group", max(bytes) AS bytes, max(group_size) AS group_size, count(DISTINCT coalesce(rank::VARCHAR, trace_id)) AS ranks,
+    run, collective, "group", max(bytes) AS bytes, max(group_size) AS group_size, count(DISTINCT member) AS ranks,
     avg(dur_ns) AS dur_ns, max(start_ns) - min(start_ns) AS wait_ns, max(end_ns) - max(start_ns) AS transfer_ns, min(dur_ns) AS shortest_ns,
-    bool_and(clock = 'epoch') AS comparable, seq IS NOT NULL AS by_sequence
+    bool_and(clock = 'epoch') OR count(DISTINCT trace_id) = 1 AS comparable, seq IS NOT NULL AS by_sequence
   FROM kernels
   GROUP BY run, collective, "group", coalesce(seq, -1), seq IS NOT NULL, CASE WHEN seq IS NULL THEN nth END
 ),

@@ -5,6 +5,7 @@
 --   events; C++ kernels among the CPU events, whose names start with the number of the graph; external kernels as the
 --   operator of that name and the GPU work that it launched. A profile that does not run the compiled model shows the
 --   operators of external kernels only, whoever called them.
+-- needs: tables of tracers (tracelake collect)
 -- columns and units:
 --   model        model
 --   mode         eval or train

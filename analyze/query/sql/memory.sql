@@ -1,6 +1,6 @@
 -- title: Memory of the allocator
 -- what it answers: How much memory did each device have allocated and reserved at most, and when?
---   Needs traces with memory records (profile_memory).
+-- needs: memory records of PyTorch (profile_memory), which Nsight Systems does not write
 -- columns and units:
 --   run              run of the trace
 --   rank             rank; null where nothing tells it

@@ -2,6 +2,8 @@
 -- what it answers: Which operators take the time, on the CPU and by the GPU work that they launch, themselves and with what they call?
 --   self is without the operators inside; GPU time belongs to the innermost operator that encloses the launch. Totals of
 --   an operator that calls itself count twice. The backward pass has operators of its own, on its own thread.
+--   Traces of Nsight Systems have no operators: their NVTX ranges (pushed and popped) stand for them.
+-- needs: operators, or NVTX ranges in their place
 -- parameters:
 --   group_by   name (the default), shape (name and input sizes), or module (module hierarchy, where the trace has it)
 --   top  rows; default 25

@@ -1,6 +1,7 @@
 -- title: Python frames
 -- what it answers: Which Python functions cause the GPU work, and where does Python itself spend time?
---   Needs traces with Python frames (with_stack). self is without the frames inside.
+--   self is without the frames inside.
+-- needs: Python frames of PyTorch (with_stack), which Nsight Systems does not write as calls
 -- parameters:
 --   top  rows; default 25
 -- columns and units:

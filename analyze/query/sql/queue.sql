@@ -2,6 +2,7 @@
 -- what it answers: How many launches wait on each stream, and how long is the queue full?
 --   A launch joins the queue when its call starts and leaves it when its first GPU event starts. A graph launch counts
 --   once. Only work that is linked to its launch takes part. Times are weighted: mean is over time, not over launches.
+-- needs: GPU work that is linked to its launch
 -- parameters:
 --   full  length from which the queue counts as full; default 1024
 -- columns and units:

@@ -3,6 +3,7 @@
 --   A step is a range whose name tells its phase, as vLLM and SGLang write it. prefill (extend): only prompts; decode:
 --   only generation; mixed: both. A mark inside another says the same again and is no step. GPU work belongs to the step
 --   that its launch lies in, on the same thread.
+-- needs: marks of a serving engine that tell the phase
 -- columns and units:
 --   run           run of the trace
 --   rank          rank; null where nothing tells it

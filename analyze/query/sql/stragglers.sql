@@ -2,7 +2,8 @@
 -- what it answers: Which rank made the others wait in each iteration, and what did it do instead?
 --   Ranks wait for each other in collectives, so the one that waits least is the one that the others wait for: the
 --   straggler is the rank with the least communication time where ranks communicate, else the one with the longest
---   iteration. Needs iterations that the ranks of a run share.
+--   iteration.
+-- needs: iterations that several ranks of a run share
 -- columns and units:
 --   run             run
 --   producer        who marked the iteration

@@ -1,5 +1,6 @@
 -- title: One line per trace
 -- what it answers: What is in each trace, and how busy was its GPU?
+-- needs: traces
 -- columns and units:
 --   run         run of the trace
 --   rank        rank; null where nothing tells it

@@ -1,16 +1,17 @@
 -- title: Who blocks on the GPU
 -- what it answers: Which calls wait for the GPU, for how long, and inside which operator?
+-- needs: calls that wait for the GPU
 -- columns and units:
 --   run         run of the trace
 --   rank        rank; null where nothing tells it
 --   trace_id    trace
 --   api         blocking call
---   op          innermost operator around it; null outside operators
+--   op          innermost operator (of Nsight Systems: NVTX range) around it; null outside
 --   calls       calls
 --   blocked_ms  time that they took, ms
 --   mean_us     mean, µs
 --   max_us      longest, µs
---   share_pct   part of the wall time of the trace, %
+--   share_pct   part of the wall time of the trace, %; above 100 where several threads wait
 WITH blocking AS (
   SELECT * FROM launch_calls
   WHERE regexp_matches(api, '(?i)(device|stream|event|ctx)synchronize|^(cuda|hip)memcpy(2d|3d)?$|^cumemcpy(htod|dtoh|dtod)?$|^(cuda|hip)free$')
@@ -29,6 +30,6 @@ SELECT
   round(100.0 * sum(p.dur_ns) / nullif(any_value(t.end_ns - t.start_ns), 0), 2) AS share_pct
 FROM placed AS p
 JOIN selected_traces AS t ON t.trace_id = p.trace_id
-LEFT JOIN cpu_events AS e ON e.trace_id = p.trace_id AND e.event_index = p.op_index
+LEFT JOIN host_calls AS e ON e.trace_id = p.trace_id AND e.event_index = p.op_index AND e.category = 'cpu_op'
 GROUP BY p.run, p.rank, p.trace_id, p.api, e.name
 ORDER BY p.run, p.rank, p.trace_id, blocked_ms DESC, p.api, op;
