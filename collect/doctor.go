@@ -63,7 +63,7 @@ func Doctor(ctx context.Context, python string, tracerPath []string) (*Diagnosis
 	}
 	missing := map[string]bool{}
 	for _, t := range list {
-		u := Usable{t, d.Probe.lacks(t.Requires)}
+		u := Usable{t, append([]string{}, d.Probe.lacks(t.Requires)...)}
 		for _, n := range t.Requires {
 			if lib, known := d.Probe.Libraries[n]; known && !lib.Importable {
 				missing[n] = true

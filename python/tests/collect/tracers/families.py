@@ -2,6 +2,7 @@
 code: one process for all, as most of a job's time is importing libraries."""
 
 import os
+import sys
 
 from tracelake_worker import Tracer, errors, runner
 from tracelake_worker.tracer import Context
@@ -29,3 +30,4 @@ class Families(Tracer):
                 found[name] = {"error": error.error_class, "message": str(error)}
             ctx.progress(len(found), None, "models")
         ctx.write_json("families.json", found)
+        ctx.write_json("modules.json", sorted(m for m in sys.modules if "." not in m))
