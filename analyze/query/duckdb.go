@@ -71,6 +71,7 @@ func (db *DB) open(ctx context.Context, files map[string][]string, mixed bool, o
 		}
 	}
 	setup := []string{
+		emptyViews(), // before the configuration is locked: it has a setting
 		"SET autoinstall_known_extensions = false",
 		"SET autoload_known_extensions = false",
 		"SET allow_community_extensions = false",
@@ -85,7 +86,6 @@ func (db *DB) open(ctx context.Context, files map[string][]string, mixed bool, o
 		setup = append(setup, fmt.Sprintf("SET threads = %d", o.Threads))
 	}
 	setup = append(setup, "SET enable_external_access = false", "SET lock_configuration = true")
-	setup = append(setup, emptyViews())
 	for _, t := range schema.Tables {
 		if len(files[t.Name]) > 0 {
 			setup = append(setup, viewSQL(t, files[t.Name], mixed))
