@@ -76,6 +76,7 @@ func (db *DB) open(ctx context.Context, files map[string][]string, mixed bool, o
 		"SET autoload_known_extensions = false",
 		"SET allow_community_extensions = false",
 		"SET allow_persistent_secrets = false",
+		"SET parquet_metadata_cache = true", // the files never change, and each query reads thousands
 		"SET temp_directory = " + quote(db.spill),
 		"SET allowed_paths = [" + strings.Join(allowed, ", ") + "]",
 	}

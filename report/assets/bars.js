@@ -25,7 +25,7 @@ function bar(label, parts, whole, value) {
 }
 
 // Bars with a choice of what a bar is and which come first. groups is a list of
-// [name, rows, labelOf].
+// [table, rows, labelOf].
 function barPane(groups, firstScale = "share") {
   const orders = [
     ["as listed", null],
@@ -34,14 +34,14 @@ function barPane(groups, firstScale = "share") {
     ["most exposed memory first", (r) => r.exposed_memory_ns / (r.window_ns || 1)],
     ["longest first", (r) => r.window_ns],
   ];
-  const by = el("select", { onchange: draw }, ...groups.map(([name], i) => el("option", { value: i }, name)));
+  const by = el("select", { onchange: draw }, ...groups.map(([name], i) => el("option", { value: i }, name.slice(0, -1))));
   const order = el("select", { onchange: draw }, ...orders.map(([name], i) => el("option", { value: i }, name)));
   const scale = el("select", { onchange: draw }, el("option", { value: "share" }, "share of the window"), el("option", { value: "time", selected: firstScale === "time" }, "time"));
   const box = el("div", { class: "bars" });
   const note = el("p", { class: "muted" });
 
   function draw() {
-    const [, rows, labelOf] = groups[by.value];
+    const [table, rows, labelOf] = groups[by.value];
     const key = orders[order.value][1];
     const sorted = (key ? rows.slice().sort((a, b) => key(b) - key(a)) : rows).filter((r) => r.window_ns > 0);
     const shown = sorted.slice(0, maxBars);
@@ -51,7 +51,11 @@ function barPane(groups, firstScale = "share") {
       const busy = `${percent(r.window_ns - r.idle_ns, r.window_ns)} busy of ${duration(r.window_ns)}`;
       return bar(labelOf(r), parts, scale.value === "time" ? longest : r.window_ns, busy);
     }));
-    note.textContent = sorted.length > shown.length ? `${count(shown.length)} of ${count(sorted.length)} bars are drawn; choose another order to see others.` : "";
+    const left = data.tables[table].total - data.tables[table].rows.length;
+    note.textContent = [
+      sorted.length > shown.length ? `${count(shown.length)} of ${count(sorted.length)} bars are drawn; choose another order to see others.` : "",
+      left > 0 ? `${count(left)} more ${table} are left out of this file.` : "",
+    ].join(" ");
   }
   draw();
   return el("div", { class: "card" },
@@ -65,18 +69,11 @@ const reasons = ["host", "graph", "short", "other", "unknown"];
 
 // Why each device waited.
 function waitPane() {
-  const devices = new Map();
-  for (const r of rowsOf("waits")) {
-    const key = `${r.trace_id} ${r.process} ${r.device}`;
-    if (!devices.has(key)) devices.set(key, { label: deviceLabel(r), parts: {}, total: 0 });
-    const d = devices.get(key);
-    d.parts[r.reason] = (d.parts[r.reason] || 0) + r.idle_ns;
-    d.total += r.idle_ns;
-  }
-  const sorted = [...devices.values()].sort((a, b) => b.total - a.total);
-  const shown = sorted.slice(0, maxBars);
+  const rows = rowsOf("waits");
+  const shown = rows.slice(0, maxBars);
+  const bars = shown.flatMap((r) => bar(deviceLabel(r), reasons.map((reason) => [reason, reason, r[`${reason}_ns`]]), r.idle_ns, `${duration(r.idle_ns)} idle`));
   return el("div", { class: "card" },
     el("div", { class: "tools" }, legend(reasons.map((r) => [r, r]))),
-    el("div", { class: "bars" }, ...shown.flatMap((d) => bar(d.label, reasons.map((r) => [r, r, d.parts[r] || 0]), d.total, `${duration(d.total)} idle`))),
-    sorted.length > shown.length ? el("p", { class: "muted" }, `The ${count(shown.length)} devices with the most idle time of ${count(sorted.length)} are drawn.`) : null);
+    el("div", { class: "bars" }, ...bars),
+    rows.length > shown.length ? el("p", { class: "muted" }, `The ${count(shown.length)} devices with the most idle time of ${count(data.tables.waits.total)} are drawn.`) : null);
 }

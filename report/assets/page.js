@@ -68,7 +68,7 @@ function classBar() {
 
 link("trust", "Trust and provenance");
 const ids = ["run", "rank", "trace_id"];
-document.getElementById("trust-table").append(buildTable("trust", { label: "verdicts" }));
+document.getElementById("trust-table").append(buildTable("trust", { label: "verdicts", rows: 10 }));
 if (rowCount("diagnostics")) document.getElementById("trust-table").append(titled("Diagnostics", buildTable("diagnostics", { label: "diagnostics" })));
 
 section("overview", "Overview", null, rowCount("summary"), () => [
@@ -78,17 +78,17 @@ section("overview", "Overview", null, rowCount("summary"), () => [
 ]);
 section("breakdown", "Where the GPU time goes", answersOf("devices"), rowCount("devices"), () => [
   barPane([
-    ["device", rowsOf("devices"), deviceLabel],
-    ...(rowCount("ranks") ? [["rank", rowsOf("ranks"), rankLabel]] : []),
-    ...(rowCount("runs") > 1 ? [["run", rowsOf("runs").filter((r) => r.devices), (r) => r.run]] : []),
+    ["devices", rowsOf("devices"), deviceLabel],
+    ...(rowCount("ranks") ? [["ranks", rowsOf("ranks"), rankLabel]] : []),
+    ...(rowCount("runs") > 1 ? [["runs", rowsOf("runs").filter((r) => r.devices), (r) => r.run]] : []),
   ]),
   buildTable("devices", { label: "devices", rows: 10, lead: ["run", "rank", "trace_id", "process", "device", "gpu", "busy_pct"] }),
 ]);
-section("waits", "Why GPUs wait", answersOf("waits"), rowCount("waits"), () => [waitPane(), buildTable("waits", { label: "waits", rows: 10, lead: ["run", "rank", "trace_id", "process", "device", "reason", "share_pct"] })]);
+section("waits", "Why GPUs wait", answersOf("waits"), rowCount("waits"), () => [waitPane(), buildTable("waits", { label: "waits", rows: 10 })]);
 section("timeline", "Timeline", null, data.timeline.devices.length, () => [timelinePane()]);
 section("iterations", "Iterations", answersOf("iterations"), rowCount("iterations"), () => [iterationPane(), titled("Slowest iterations", buildTable("iterations", { label: "iterations", rows: 10 }))]);
 section("ranks", "Ranks side by side", answersOf("ranks"), rowCount("ranks"), () => [
-  barPane([["rank", rowsOf("ranks"), rankLabel]], "time"),
+  barPane([["ranks", rowsOf("ranks"), rankLabel]], "time"),
   buildTable("ranks", { label: "ranks" }),
   rowCount("stragglers") ? titled("Stragglers", el("p", { class: "muted" }, answersOf("stragglers")), buildTable("stragglers", { label: "stragglers", rows: 10 })) : null,
 ]);

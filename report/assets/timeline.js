@@ -91,7 +91,7 @@ function timelinePane() {
     }
     const lanes = shown.reduce((n, d) => n + d.streams - d.lanes.length, 0);
     if (lanes) out.push(`${count(lanes)} streams with less work are left out.`);
-    if (t.leftOut) out.push(`${count(t.leftOut)} devices with less GPU time are in no run of this timeline; select a run or rank when writing the report.`);
+    if (t.leftOut) out.push(`${count(t.leftOut)} devices, of runs with less GPU time or less busy, are not in this timeline; select a run or rank when writing the report.`);
     return out;
   }
 
@@ -123,6 +123,7 @@ function timelinePane() {
   }
 
   function draw() {
+    if (body.clientWidth < 2 * gutter) return; // not laid out, or no room to see anything
     const colors = Object.fromEntries(["compute", "communication", "memory", "line", "soft", "text", "muted", "card", "accent"].map((n) => [n, color(n)]));
     const [a, width] = prepare(axis);
     const marks = ticks(width);

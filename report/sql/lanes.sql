@@ -1,6 +1,6 @@
 -- title: Lanes of the timeline
 -- what it answers: Which streams of which devices are drawn, and how finely?
---   The devices with the largest summed GPU time are drawn, and of each its busiest streams. A device with few events is
+--   The runs with the largest summed GPU time come first, of each its busiest devices, of these the busiest streams. A device with few events is
 --   drawn event by event (cell_ns is 0); of the others, events of a stream and a class that start in the same cell_ns become
 --   one box.
 -- parameters:
@@ -34,14 +34,17 @@ WITH streams AS (
   GROUP BY trace_id, process, device, stream
 ),
 totals AS (
-  SELECT trace_id, process, device, sum(events)::BIGINT AS device_events, min(first_ns) AS first_ns, max(last_ns) AS last_ns, count(*) AS streams,
-    row_number() OVER (ORDER BY sum(summed_ns) DESC, trace_id, process, device) AS busiest,
-    count(*) OVER () AS devices
+  SELECT trace_id, process, device, any_value(run) AS run, sum(summed_ns) AS summed_ns, sum(events)::BIGINT AS device_events, min(first_ns) AS first_ns, max(last_ns) AS last_ns, count(*) AS streams
   FROM streams
   GROUP BY trace_id, process, device
 ),
+ranked AS (
+  SELECT *, count(*) OVER () AS devices,
+    row_number() OVER (ORDER BY run_ns DESC, run, summed_ns DESC, trace_id, process, device) AS busiest
+  FROM (SELECT *, sum(summed_ns) OVER (PARTITION BY run) AS run_ns FROM totals)
+),
 drawn AS (
-  SELECT *, getvariable('report_boxes') // least(devices, getvariable('report_devices')) AS budget FROM totals
+  SELECT *, getvariable('report_boxes') // least(devices, getvariable('report_devices')) AS budget FROM ranked
   WHERE busiest <= getvariable('report_devices')
 ),
 clocks AS (

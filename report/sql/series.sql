@@ -1,5 +1,5 @@
 -- title: Chart of iterations
--- what it answers: How long did the iterations take, in the traces with the longest ones (those with GPU work first)?
+-- what it answers: How long did the iterations take? Runs with the most time in iterations come first, those with GPU work before others.
 --   A trace with more iterations than report_points is thinned out: of each group of neighbours the slowest and the fastest stay.
 -- parameters:
 --   report_series  traces
@@ -15,10 +15,14 @@
 --   start_ms      start after the start of the trace, ms
 --   wall_ms       length of the range on the CPU, ms
 --   gpu_busy_ms   union of its GPU events, ms
-WITH chosen AS (
-  SELECT trace_id, producer, count(*) AS iterations, row_number() OVER (ORDER BY sum(gpu_busy_ms) > 0 DESC, sum(wall_ms) DESC, trace_id, producer) AS place
+WITH marked AS (
+  SELECT run, trace_id, producer, count(*) AS iterations, sum(wall_ms) AS wall_ms, sum(gpu_busy_ms) > 0 AS works
   FROM report_iterations
-  GROUP BY trace_id, producer
+  GROUP BY run, trace_id, producer
+),
+chosen AS (
+  SELECT *, row_number() OVER (ORDER BY works DESC, run_ms DESC, run, producer, wall_ms DESC, trace_id) AS place
+  FROM (SELECT *, sum(wall_ms) OVER (PARTITION BY run) AS run_ms FROM marked)
   QUALIFY place <= getvariable('report_series')
 ),
 numbered AS (
