@@ -28,6 +28,7 @@ var allowed = map[string][]string{
 	"tracelake/analyze/query/internal": {"tracelake/analyze/query"},
 	"tracelake/analyze/diff":           {"tracelake/analyze/query"},
 	"tracelake/analyze/slice":          {"tracelake/analyze/query", "tracelake/kineto"},
+	"tracelake/redact":                 {"tracelake/kineto"},
 	"tracelake/collected":              {"tracelake/schema"},
 	"tracelake/collect":                {"tracelake/collect"},
 	"tracelake/collect/server":         {},

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestRedactCommand(t *testing.T) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "a.json")
+	text := `{"host_name": "zulu", "traceEvents": [{"ph":"X","cat":"kernel","name":"zulu_kernel","pid":0,"tid":7,"ts":1.5,"dur":2,"args":{"stream":7}}]}`
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, suffix := range []string{".json", ".json.gz", ".json.zst"} {
+		out := filepath.Join(dir, "out"+suffix)
+		stdout, stderr, code := commandLine(t, "redact", source, "-o", out)
+		if code != 0 || stdout != "" || !strings.Contains(stderr, "host") || strings.Contains(stderr, "zulu") {
+			t.Errorf("%d %s %s", code, stdout, stderr)
+		}
+		if stdout, _, code := commandLine(t, "inspect", out); code != 0 || !strings.Contains(stdout, "GPU events  1") || strings.Contains(stdout, "zulu") {
+			t.Errorf("%d %s", code, stdout)
+		}
+	}
+	before, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, _, code := commandLine(t, "redact", source, "--dry-run")
+	if code != 0 || !strings.Contains(stdout, `"zulu_kernel"`) || !strings.Contains(stdout, `"zulu"`) {
+		t.Errorf("%d %s", code, stdout)
+	}
+	cut := filepath.Join(dir, "cut.json")
+	if err := os.WriteFile(cut, []byte(text[:90]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		text string
+	}{
+		{source, 2, "either -o OUT or --dry-run"},
+		{source + " -o " + dir + "/x.txt", 2, ".json.gz"},
+		{source + " -o -", 2, "name a file"},
+		{source + " -o " + source, 2, "is the input"},
+		{source + " --names some --dry-run", 2, "want all, private or none"},
+		{source + " --keep ( --dry-run", 2, "--keep"},
+		{cut + " -o " + dir + "/x.json", 5, "ends early at byte"},
+		{cut + " -o " + dir + "/x.json.gz", 5, "tracelake slice"},
+		{dir + "/none.json -o " + dir + "/x.json", 5, "none.json"},
+	} {
+		_, stderr, code := commandLine(t, append([]string{"redact"}, strings.Fields(c.args)...)...)
+		if code != c.code || !strings.Contains(stderr, c.text) || strings.Contains(stderr, "zulu") {
+			t.Errorf("%s: %d %s", c.args, code, stderr)
+		}
+	}
+	after, err := os.ReadDir(dir)
+	if err != nil || len(after) != len(before)+1 {
+		t.Errorf("left behind: %v %v", after, err)
+	}
+}
