@@ -56,7 +56,7 @@ func (m *model) addSpans(marks *link.Marks, names []string) {
 		}
 	}
 	m.marks.distinct = int64(len(distinct))
-	if best == link.EngineStep { // names repeat: every range is a step
+	if best == link.EngineStep || best == link.EngineBatch { // names repeat: every range is a step
 		m.marks.distinct = steps
 	}
 	d := m.res.diags

@@ -35,14 +35,15 @@ type Family uint8
 const (
 	NoFamily     Family = iota
 	ProfilerStep        // ProfilerStep#N of the PyTorch profiler
-	EngineStep          // steps of a serving engine: vllm, sglang, xdit
+	EngineStep          // steps of a serving engine: sglang, xdit
+	EngineBatch         // batches as vllm marks them; SGLang's steps lie in them where both are written
 	Stormlog            // stormlog.iteration/PRODUCER/ID
 	UserPattern         // a pattern that the user gave
 )
 
 // String returns a name for messages.
 func (f Family) String() string {
-	return [...]string{"none", "ProfilerStep", "engine steps", "stormlog ranges", "user pattern"}[min(f, UserPattern)]
+	return [...]string{"none", "ProfilerStep", "engine steps", "engine batches", "stormlog ranges", "user pattern"}[min(f, UserPattern)]
 }
 
 // Mark is what the name of a range says about iterations.
@@ -87,7 +88,11 @@ func (m *Marks) Match(name string) (Mark, bool) {
 		return Mark{schema.EntityRef{Producer: "ProfilerStep", ID: n}, ProfilerStep, true}, true
 	}
 	if producer := engine(name); producer != "" {
-		return Mark{schema.EntityRef{Producer: producer, ID: name}, EngineStep, true}, true
+		family := EngineStep
+		if producer == "vllm" {
+			family = EngineBatch
+		}
+		return Mark{schema.EntityRef{Producer: producer, ID: name}, family, true}, true
 	}
 	return Mark{}, false
 }
@@ -108,8 +113,8 @@ func engine(name string) string {
 }
 
 // ChooseFamily returns the family that marks iterations where several occur in
-// one trace: what the user asked for, then explicit ranges, then engine steps,
-// then profiler steps. Marks of other families are not used for linking, since
+// one trace: what the user asked for, then explicit ranges, then engine batches
+// and steps, then profiler steps. Marks of other families are not used for linking, since
 // they nest and every launch would be ambiguous.
 func ChooseFamily(present ...Family) (best Family) {
 	for _, f := range present {

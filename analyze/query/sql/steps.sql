@@ -1,8 +1,7 @@
 -- title: Serving steps
 -- what it answers: How long do the steps of a serving engine take, by phase and batch size?
 --   A step is a range whose name tells its phase, as vLLM and SGLang write it. prefill (extend): only prompts; decode:
---   only generation; mixed: both. A mark inside another says the same again and is no step. GPU work belongs to the step
---   that its launch lies in, on the same thread.
+--   only generation; mixed: both. A mark inside another says the same again and is no step.
 -- needs: marks of a serving engine that tell the phase
 -- columns and units:
 --   run           run of the trace
@@ -37,26 +36,20 @@ marks AS (
   WHERE phase IS NOT NULL
   QUALIFY start_ns >= coalesce(max(end_ns) OVER (PARTITION BY trace_id, pid, tid ORDER BY start_ns, end_ns DESC, event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns)
 ),
-work AS (
-  SELECT g.trace_id, m.event_index AS mark, g.global_pid AS process, g.device, g.start_ns, g.start_ns + g.dur_ns AS end_ns, g.event_index
-  FROM gpu_events AS g
-  JOIN launches AS l ON l.trace_id = g.trace_id AND l.event_index = g.launch_id
-  ASOF JOIN marks AS m ON m.trace_id = l.trace_id AND m.pid = l.pid AND m.tid = l.tid AND m.start_ns <= l.start_ns
-  WHERE l.start_ns < m.end_ns AND timed(g.start_ns, g.dur_ns, g.time_flag) AND (getvariable('device') IS NULL OR g.device = getvariable('device')::BIGINT)
-),
 ordered AS (
-  SELECT trace_id, mark, start_ns, end_ns,
-    max(end_ns) OVER (PARTITION BY trace_id, mark, process, device ORDER BY start_ns, event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
-  FROM work
+  SELECT trace_id, iteration_range, start_ns, end_ns,
+    max(end_ns) OVER (PARTITION BY trace_id, iteration_range, process, device ORDER BY start_ns, event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
+  FROM gpu_work
+  WHERE iteration_range IS NOT NULL
 ),
 gpu AS (
-  SELECT trace_id, mark, sum(greatest(end_ns - greatest(start_ns, coalesce(before_ns, start_ns)), 0)) AS busy_ns FROM ordered GROUP BY ALL
+  SELECT trace_id, iteration_range, sum(greatest(end_ns - greatest(start_ns, coalesce(before_ns, start_ns)), 0)) AS busy_ns FROM ordered GROUP BY ALL
 ),
 marked AS (
   -- A decode step makes one token per request, where the mark counts none.
   SELECT m.*, coalesce(m.tokens, CASE WHEN m.phase = 'decode' THEN m.requests END) AS counted, g.busy_ns
   FROM marks AS m
-  LEFT JOIN gpu AS g ON g.trace_id = m.trace_id AND g.mark = m.event_index
+  LEFT JOIN gpu AS g ON g.trace_id = m.trace_id AND g.iteration_range = m.event_index
 )
 SELECT
   run, rank, trace_id, phase, requests,
