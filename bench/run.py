@@ -160,7 +160,16 @@ def main():
     (cache / "bin").mkdir(parents=True, exist_ok=True)
     build(cache)
 
-    traces, all_failed = [], []
+    now = datetime.datetime.now(datetime.timezone.utc)
+    path = pathlib.Path(arguments.results) / f"{now:%Y%m%dT%H%M%SZ}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    document = {
+        "time": now.isoformat(timespec="seconds"),
+        "machine": machine(),
+        "seed": arguments.seed,
+        "traces": [],
+    }
+    all_failed = []
     for mix in mixes:
         for mb in arguments.sizes:
             print(f"\n{mix}, {mb} MB")
@@ -172,18 +181,11 @@ def main():
             for line in targets:
                 if line["met"] is not None:
                     print(line["text"])
+            sys.stdout.flush()
             runs = {name: [vars(r) for r in runs] for name, runs in results.items()}
-            traces.append({"mix": mix, "mb": mb, "bytes": size, "runs": runs, "targets": targets})
-    now = datetime.datetime.now(datetime.timezone.utc)
-    path = pathlib.Path(arguments.results) / f"{now:%Y%m%dT%H%M%SZ}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    document = {
-        "time": now.isoformat(timespec="seconds"),
-        "machine": machine(),
-        "seed": arguments.seed,
-        "traces": traces,
-    }
-    path.write_text(json.dumps(document, indent=2) + "\n")
+            document["traces"].append({"mix": mix, "mb": mb, "bytes": size, "runs": runs, "targets": targets})
+            # After every trace, so that an interruption loses one of them at most.
+            path.write_text(json.dumps(document, indent=2) + "\n")
     print("\nwritten to", path, file=sys.stderr)
     if len(arguments.sizes) > 1:
         for mix in mixes:
