@@ -24,7 +24,7 @@ GOFUMPT := go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: demo build small test test-collect venv venv-collect venv-hta lint bench fuzz generate clean
+.PHONY: demo build small test test-collect venv venv-collect venv-hta lint bench fuzz wheel release generate clean
 
 ## demo: convert the traces of testdata/demo and answer three questions about them
 demo: build
@@ -93,6 +93,14 @@ bench: build
 	scripts/venv.sh .bench/venv python/requirements-bench.txt
 	.bench/venv/bin/python bench/run.py --sizes $(BENCH_MB) --mixes $(BENCH_MIXES)
 	.bench/venv/bin/python bench/nsight.py --kernels $(BENCH_KERNELS) --duckdb-python "$(BENCH_DUCKDB_PYTHON)"
+
+## wheel: a Python wheel around bin/tracelake, in dist/
+wheel: venv build
+	scripts/wheel.sh bin/tracelake $(VERSION) dist $(VENV)/bin/python
+
+## release: programs, wheels, manual pages, checksums and components of VERSION, in dist/
+release: venv
+	scripts/release.sh $(VERSION) dist $(VENV)/bin/python
 
 ## generate: generated documentation and test data
 generate:

@@ -11,19 +11,13 @@ import (
 	"tracelake/schema/lake"
 )
 
-// writeViews writes _tracelake/views.sql, which declares the tables as views
-// for a DuckDB of the user's own. Tables without files get empty views.
-func (c *importer) writeViews() error {
-	if c.o.Format == columnar.Arrow {
-		return nil
-	}
-	root, err := filepath.Abs(c.lake.Root())
+// ViewsSQL returns SQL that declares the tables of a dataset as views for a
+// DuckDB of the user's own, which finds the dataset at root. Tables without
+// files get empty views.
+func ViewsSQL(l *lake.Lake, root string) (string, error) {
+	commits, err := l.Commits()
 	if err != nil {
-		return err
-	}
-	commits, err := c.lake.Commits()
-	if err != nil {
-		return err
+		return "", err
 	}
 	present := map[string]bool{}
 	for _, x := range commits {
@@ -42,6 +36,22 @@ func (c *importer) writeViews() error {
 		if schema.IsUserTable(name) {
 			sql += schema.UserViewSQL(root, name)
 		}
+	}
+	return sql, nil
+}
+
+// writeViews writes _tracelake/views.sql.
+func (c *importer) writeViews() error {
+	if c.o.Format == columnar.Arrow {
+		return nil
+	}
+	root, err := filepath.Abs(c.lake.Root())
+	if err != nil {
+		return err
+	}
+	sql, err := ViewsSQL(c.lake, root)
+	if err != nil {
+		return err
 	}
 	dir := filepath.Join(root, lake.MetaDir)
 	f, err := os.CreateTemp(dir, ".tmp-views-")

@@ -7,6 +7,6 @@ func moreCommands() []*cobra.Command {
 	return []*cobra.Command{
 		newActivitiesCommand(), newSQLCommand(), newAnalyzeCommand(), newDiffCommand(), newSliceCommand(), newRedactCommand(), newReportCommand(), newBenchCommand(),
 		newCollectCommand(), newWorkerCommand(), newIterationsCommand(),
-		newCompactCommand(), newVacuumCommand(),
+		newCompactCommand(), newVacuumCommand(), newViewsCommand(), newManCommand(),
 	}
 }
