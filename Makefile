@@ -92,6 +92,7 @@ fuzz:
 bench: build
 	scripts/venv.sh .bench/venv python/requirements-bench.txt
 	.bench/venv/bin/python bench/run.py --sizes $(BENCH_MB) --mixes $(BENCH_MIXES)
+	.bench/venv/bin/python bench/analyses.py
 	.bench/venv/bin/python bench/nsight.py --kernels $(BENCH_KERNELS) --duckdb-python "$(BENCH_DUCKDB_PYTHON)"
 
 ## wheel: a Python wheel around bin/tracelake, in dist/

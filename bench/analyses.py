@@ -1,8 +1,8 @@
 """What a question costs, side by side with HolisticTraceAnalysis.
 
-    bench/analyses.py TRACE [--rounds 3] [--hta-rounds 1] [--only NAME,...]
+    bench/analyses.py [TRACE] [--mb 60] [--rounds 3] [--hta-rounds 1] [--only NAME,...]
 
-Converts the trace once, then asks every question of both: tracelake reads the
+Converts the trace (or one that bench/gen makes) once, then asks every question of both: tracelake reads the
 Parquet files, HolisticTraceAnalysis the trace, each in a process of its own.
 CPU is user and system time of the process; of several rounds the fastest
 counts. "answer" is what HolisticTraceAnalysis spends once the trace is loaded.
@@ -12,6 +12,7 @@ Runs in the Python environment of `make bench`.
 import argparse
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -32,7 +33,8 @@ def fastest(command, log, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description="What a question costs, side by side with HolisticTraceAnalysis.")
-    parser.add_argument("trace", type=pathlib.Path)
+    parser.add_argument("trace", type=pathlib.Path, nargs="?")
+    parser.add_argument("--mb", type=int, default=60, help="size of the generated trace in MB")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of tracelake")
     parser.add_argument("--hta-rounds", type=int, default=1, help="rounds of HolisticTraceAnalysis")
     parser.add_argument("--only", default="", help="questions to ask")
@@ -41,6 +43,10 @@ def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix="tracelake-bench-"))
     log, lake = directory / "log", directory / "lake"
     try:
+        if arguments.trace is None:
+            arguments.trace = directory / "trace.json"
+            words = ["go", "run", "./bench/gen", "-mb", str(arguments.mb), "-seed", "1", "-o", arguments.trace]
+            subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         imported = fastest([binary, "convert", arguments.trace, "-o", lake, "--quiet"], log, 1)
         print(f"import, once: {imported.cpu_s:.2f} s CPU, {imported.rss_mib:.0f} MiB")
         print(f"{'question':10} {'tracelake s':>12} {'MiB':>6} {'HTA s':>8} {'MiB':>6} {'answer s':>9} {'ratio':>7} {'of answer':>10}")
