@@ -1,0 +1,163 @@
+"""The critical path: by hand, and against a walk with plain loops."""
+
+import json
+import random
+from collections import defaultdict
+
+import pytest
+
+
+def event(cat, name, ts, dur, tid=1, **args):
+    return {"ph": "X", "cat": cat, "name": name, "ts": ts, "dur": dur, "pid": 1, "tid": tid, "args": args}
+
+
+def answer(tracelake, directory, events, *flags):
+    (directory / "trace.json").write_text(json.dumps({"baseTimeNanoseconds": 0, "traceEvents": events}))
+    tracelake("convert", directory / "trace.json", "-o", directory / "lake", "-q")
+    out = tracelake("analyze", "critical-path", directory / "lake", "--format", "json", "--top", "1000", *flags).stdout
+    rows = defaultdict(dict)
+    for r in map(json.loads, out.splitlines()):
+        rows[r["iteration"]][r["what"], r["name"]] = (r["steps"], round(r["total_ms"] * 1e3))
+        rows[r["iteration"]]["path"] = round(r["path_ms"] * 1e3)
+        rows[r["iteration"]]["waits"] = r["waits"]
+    return dict(rows)
+
+
+def kernel(name, ts, dur, stream, correlation):
+    return event("kernel", name, ts, dur, stream, device=0, stream=stream, context=1, correlation=correlation)
+
+
+def test_golden(tracelake, tmp_path):
+    events = [
+        event("user_annotation", "ProfilerStep#1", 0, 200),
+        event("cuda_runtime", "cudaLaunchKernel", 10, 5, correlation=1),
+        kernel("a", 20, 50, 7, 1),  # waits for the end of its launch
+        event("cuda_runtime", "cudaEventRecord", 16, 1, correlation=2),
+        event("cuda_runtime", "cudaStreamWaitEvent", 18, 1, correlation=3),
+        event("cuda_sync", "Stream Wait Event", 18, 1, 8, stream=8, correlation=3, wait_on_stream=7, wait_on_cuda_event_record_corr_id=2),
+        event("cuda_runtime", "cudaLaunchKernel", 30, 10, correlation=4),
+        kernel("b", 73, 30, 8, 4),  # waits for a, by the event
+        event("cuda_runtime", "cudaLaunchKernel", 41, 4, correlation=5),
+        kernel("c", 42, 8, 9, 5),  # on no path
+        event("cuda_runtime", "cudaDeviceSynchronize", 50, 60, correlation=6),  # until b
+    ]
+    want = {
+        ("host", None): (2, 10 + 90),  # before the first call; behind the last
+        ("call", "cudaLaunchKernel"): (1, 5),
+        ("launch", "a"): (1, 5),
+        ("compute", "a"): (1, 50),
+        ("wait", "b"): (1, 3),
+        ("compute", "b"): (1, 30),
+        ("sync", "cudaDeviceSynchronize"): (1, 7),
+        "path": 200,
+        "waits": "recorded",
+    }
+    assert answer(tracelake, tmp_path, events) == {"1": want}
+
+
+def test_without_marks(tracelake, tmp_path):
+    events = [event("cuda_runtime", "cudaLaunchKernel", 10, 5, correlation=1), kernel("a", 12, 50, 7, 1)]
+    want = {("launch", "a"): (1, 2), ("compute", "a"): (1, 50), "path": 52, "waits": "inferred"}
+    assert answer(tracelake, tmp_path, events) == {None: want}
+    assert answer(tracelake, tmp_path, events, "--iteration", "1") == {}
+
+
+def walk(calls, works, since, until, tid, own):
+    """The path of one iteration: time by what and name."""
+    spent = defaultdict(lambda: [0, 0])
+
+    def add(what, name, start, end):
+        length = min(end, until) - max(start, since)
+        if length > 0:
+            spent[what, name][0] += 1
+            spent[what, name][1] += length
+
+    last = max((w for w in works if w["launch"] in own), key=lambda w: w["end"], default=None)
+    until = max(until, last["end"] if last else 0)
+    if last and last["end"] == until:
+        at = ("gpu", last)
+    else:
+        done = [c for c in calls if c["tid"] == tid and c["end"] <= until]
+        at = ("done", max(done, key=lambda c: c["end"])) if done else None
+        add("host", None, at[1]["end"] if at else since, until)
+    while at:
+        kind, n = at
+        if kind == "gpu":
+            add("compute", n["name"], n["start"], n["end"])
+            call = n["launch"]
+            early = call["end"] > n["start"]
+            options = [(call["start"] if early else call["end"], "launch", ("entered" if early else "done", call))]
+            order = sorted((w for w in works if w["stream"] == n["stream"]), key=lambda w: w["start"])
+            place = order.index(n)
+            if place:
+                options.append((order[place - 1]["end"], "stream", ("gpu", order[place - 1])))
+            options = [o for o in options if o[0] <= n["start"]]
+            if not options:
+                add("host", None, since, n["start"])
+                return spent, until
+            arrival, via, at = max(options, key=lambda o: o[:2])
+            add(via, n["name"], arrival, n["start"])
+            continue
+        if kind == "done" and n["sync"]:
+            ended = [w for w in works if w["end"] <= n["end"]]
+            w = max(ended, key=lambda w: w["end"], default=None)
+            if w and w["end"] > n["start"]:
+                add("sync", n["name"], w["end"], n["end"])
+                at = ("gpu", w)
+                continue
+        if kind == "done":
+            add("call", n["name"], n["start"], n["end"])
+        before = [c for c in calls if c["tid"] == n["tid"] and c["end"] <= n["start"]]
+        at = ("done", max(before, key=lambda c: c["end"])) if before else None
+        add("host", None, at[1]["end"] if at else since, n["start"])
+    return spent, until
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random(tracelake, tmp_path, seed):
+    rng = random.Random(seed)
+    used = set()
+
+    def free(moment):  # moments that differ, so that no order is a matter of taste
+        while moment in used:
+            moment += 1
+        used.add(moment)
+        return moment
+
+    events, calls, works, now = [], [], [], {1: 5, 2: 9}
+    for correlation in range(1, 90):
+        tid = rng.choice([1, 1, 2])
+        start = free(now[tid] + rng.randint(1, 12))
+        end = free(start + rng.randint(1, 12))
+        now[tid] = end
+        sync = rng.random() < 0.15
+        name = "cudaDeviceSynchronize" if sync else "cudaLaunchKernel"
+        call = {"tid": tid, "start": start, "end": end, "sync": sync, "name": name}
+        calls.append(call)
+        events.append(event("cuda_runtime", name, start, end - start, tid, correlation=correlation))
+        if not sync:
+            stream = rng.choice([7, 8])
+            busy = max((w["end"] for w in works if w["stream"] == stream), default=0)
+            begin = free(max(start + 1, busy) + rng.randint(0, 15))
+            finish = free(begin + rng.randint(1, 25))
+            works.append({"start": begin, "end": finish, "stream": stream, "launch": call, "name": f"k{correlation % 4}"})
+            events.append(kernel(works[-1]["name"], begin, finish - begin, stream, correlation))
+    middle = free(max(now.values()) // 2)
+    marks = [("1", 0, middle), ("2", middle, max(now.values()) + 5)]
+    for name, start, end in marks:
+        events.append(event("user_annotation", f"ProfilerStep#{name}", start, end - start))
+    rng.shuffle(events)
+    rows = answer(tracelake, tmp_path, events)
+    assert set(rows) == {"1", "2"}
+    launches = tracelake("sql", tmp_path / "lake", "SELECT start_ns, iteration_id FROM launches", "--format", "csv").stdout
+    own = defaultdict(set)
+    for line in launches.splitlines()[1:]:
+        start, iteration = line.split(",")
+        own[iteration].add(int(start) // 1000)
+    for name, since, until in marks:
+        mine = [c for c in calls if c["start"] in own[name]]
+        spent, end = walk(calls, works, since, until, 1, mine)
+        got = rows[name]
+        assert got.pop("path") == end - since and got.pop("waits") == "inferred"
+        assert got == {k: tuple(v) for k, v in spent.items()}
+        assert sum(ns for _, ns in got.values()) == end - since
