@@ -110,6 +110,20 @@ def test_plan_then_collect_then_nothing(tracelake, quick, model, asked, tmp_path
     assert report["outcome"] == "ok", "another key, and still taken for done"
 
 
+def test_a_changed_tracer_runs_again(tracelake, quick, model, tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(ECHO.read_text())
+    flags = ["--framework", "huggingface", "--model", model, "--tracers", "echo", "--tracer-path", mine, "--device", "cpu"]
+    command = [*flags, "--output-dir", tmp_path / "out", "--python", quick, "--json"]
+
+    def outcome():
+        return json.loads(tracelake("collect", *command).stdout.splitlines()[0])["outcome"]
+
+    assert [outcome(), outcome()] == ["ok", "done"]
+    mine.write_text(mine.read_text() + "# changed\n")
+    assert outcome() == "ok"
+
+
 def test_doctor_on_an_interpreter_that_has_all(tracelake, hf_python):
     found = json.loads(tracelake("collect", "doctor", "--python", hf_python, "--json").stdout)
     assert {t["name"]: t["lacks"] for t in found["tracers"]} == {t["name"]: [] for t in found["tracers"]}
