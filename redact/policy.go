@@ -210,7 +210,7 @@ func (p *Policy) pid(n int64) int64 {
 	if r, ok := p.pids[n]; ok {
 		return r
 	}
-	r := int64(binary.BigEndian.Uint64(p.digest(Text{kindPID, strconv.FormatInt(n, 10)}))>>1)%900_000_000 + 1_000_000
+	r := int64(binary.BigEndian.Uint64(p.digest(Text{kindPID, strconv.FormatInt(n, 10)}))>>1)%15_000_000 + 1_000_000 // 24 bits, as reports of Nsight Systems have
 	for p.taken[r] {
 		r++
 	}

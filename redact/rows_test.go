@@ -18,8 +18,8 @@ import (
 	"tracelake/schema"
 )
 
-// importAll imports traces into a dataset and opens it.
-func importAll(t testing.TB, paths ...string) *query.DB {
+// ImportAll imports traces into a dataset and opens it.
+func ImportAll(t testing.TB, paths ...string) *query.DB {
 	t.Helper()
 	lake := filepath.Join(t.TempDir(), "lake")
 	found, err := convert.Discover(paths)
@@ -42,7 +42,8 @@ func importAll(t testing.TB, paths ...string) *query.DB {
 	return db
 }
 
-func ask(t testing.TB, db *query.DB, sql string) (out []string) {
+// Ask returns the rows of a query as texts.
+func Ask(t testing.TB, db *query.DB, sql string) (out []string) {
 	t.Helper()
 	rows, err := db.Query(context.Background(), sql)
 	if err != nil {
@@ -66,9 +67,9 @@ var textsThatStay = []string{
 	"input_dims", "input_strides", "pairing", "bind_point", "scope", "process_group_ranks", "in_split_size", "out_split_size",
 }
 
-// compareRows checks that the rows of the two traces of a dataset are the same
+// CompareRows checks that the rows of the two traces of a dataset are the same
 // but for texts, and that equal names have equal placeholders.
-func compareRows(t testing.TB, db *query.DB, label, a, b string) {
+func CompareRows(t testing.TB, db *query.DB, label, a, b string) {
 	t.Helper()
 	for _, table := range schema.Tables {
 		if table.Name == "traces" || table.Name == "diagnostics" {
@@ -82,7 +83,7 @@ func compareRows(t testing.TB, db *query.DB, label, a, b string) {
 		}
 		for _, d := range [][2]string{{a, b}, {b, a}} {
 			list := strings.Join(cols, ", ")
-			left := ask(t, db, fmt.Sprintf("SELECT %s FROM %s WHERE trace_id = '%s' EXCEPT ALL SELECT %s FROM %s WHERE trace_id = '%s'",
+			left := Ask(t, db, fmt.Sprintf("SELECT %s FROM %s WHERE trace_id = '%s' EXCEPT ALL SELECT %s FROM %s WHERE trace_id = '%s'",
 				list, table.Name, d[0], list, table.Name, d[1]))
 			if len(left) > 0 {
 				t.Errorf("%s: %s: %d rows differ, such as %.300s", label, table.Name, len(left), left[0])
@@ -91,13 +92,13 @@ func compareRows(t testing.TB, db *query.DB, label, a, b string) {
 	}
 	for _, c := range []string{"gpu_events.name", "launches.api", "ranges.name", "cpu_events.name", "gpu_events.iteration_id"} {
 		table, col, _ := strings.Cut(c, ".")
-		n := ask(t, db, fmt.Sprintf(`SELECT count(DISTINCT a.%[2]s), count(DISTINCT b.%[2]s), count(DISTINCT (a.%[2]s, b.%[2]s))
+		n := Ask(t, db, fmt.Sprintf(`SELECT count(DISTINCT a.%[2]s), count(DISTINCT b.%[2]s), count(DISTINCT (a.%[2]s, b.%[2]s))
 FROM %[1]s AS a JOIN %[1]s AS b USING (event_index) WHERE a.trace_id = '%[3]s' AND b.trace_id = '%[4]s' AND a.%[2]s IS NOT NULL`, table, col, a, b))[0]
 		if f := strings.Fields(n); f[0] != f[1] || f[0] != f[2] {
 			t.Errorf("%s: %s: %s distinct names, %s placeholders, %s pairs", label, c, f[0], f[1], f[2])
 		}
 	}
-	if n := ask(t, db, "SELECT count(*) FROM gpu_events WHERE trace_id = '"+a+"'"); n[0] == "0" && !strings.Contains(label, "cpu") {
+	if n := Ask(t, db, "SELECT count(*) FROM gpu_events WHERE trace_id = '"+a+"'"); n[0] == "0" && !strings.Contains(label, "cpu") {
 		t.Errorf("%s: no GPU events", label)
 	}
 }
@@ -108,13 +109,13 @@ func TestRowsStay(t *testing.T) {
 		if err := os.WriteFile(copied, []byte(rewrite(t, Options{}, text)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		db := importAll(t, f, copied)
+		db := ImportAll(t, f, copied)
 		id := func(path string) string {
-			return ask(t, db, "SELECT trace_id FROM traces WHERE path = '"+path+"'")[0]
+			return Ask(t, db, "SELECT trace_id FROM traces WHERE path = '"+path+"'")[0]
 		}
-		compareRows(t, db, f, id(f), id(copied))
+		CompareRows(t, db, f, id(f), id(copied))
 		header := "SELECT rank, world_size, base_ns, start_ns, end_ns, events, linked_gpu_events, iteration_gpu_events, iterations, cupti_version FROM traces WHERE path = '"
-		if a, b := ask(t, db, header+f+"'"), ask(t, db, header+copied+"'"); a[0] != b[0] {
+		if a, b := Ask(t, db, header+f+"'"), Ask(t, db, header+copied+"'"); a[0] != b[0] {
 			t.Errorf("%s: %s became %s", f, a, b)
 		}
 	}

@@ -61,3 +61,32 @@ func TestRedactCommand(t *testing.T) {
 		t.Errorf("left behind: %v %v", after, err)
 	}
 }
+
+func TestRedactReport(t *testing.T) {
+	const report = "../../testdata/demo/training-nsight/report.sqlite"
+	dir := t.TempDir()
+	out := filepath.Join(dir, "public.sqlite")
+	if _, stderr, code := commandLine(t, "redact", report, "-o", out); code != 0 || !strings.Contains(stderr, "host") {
+		t.Fatalf("%d %s", code, stderr)
+	}
+	if stdout, _, code := commandLine(t, "inspect", out); code != 0 || !strings.Contains(stdout, "240, 240 linked") || !strings.Contains(stdout, "redacted_host_") {
+		t.Errorf("%d %s", code, stdout)
+	}
+	if stdout, _, code := commandLine(t, "redact", report, "--dry-run"); code != 0 || !strings.Contains(stdout, `"generated"`) {
+		t.Errorf("%d %s", code, stdout)
+	}
+	b, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := filepath.Join(dir, "bad.sqlite")
+	if err := os.WriteFile(bad, b[:len(b)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := commandLine(t, "redact", bad, "-o", filepath.Join(dir, "x.sqlite")); code != 5 || !strings.Contains(stderr, "bad.sqlite") {
+		t.Errorf("%d %s", code, stderr)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "x*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}

@@ -19,6 +19,7 @@ var allowed = map[string][]string{
 	"tracelake/schema/lake":            {"tracelake/schema", "tracelake/internal/digest"},
 	"tracelake/kineto":                 {"tracelake/schema", "tracelake/internal"},
 	"tracelake/nsight":                 {"tracelake/nsight", "tracelake/schema", "tracelake/internal"},
+	"tracelake/nsight/reportcopy":      {"tracelake/nsight", "tracelake/redact"},
 	"tracelake/analyze/internal":       {},
 	"tracelake/analyze/interval":       {"tracelake/schema"},
 	"tracelake/analyze/link":           {"tracelake/schema", "tracelake/analyze/internal"},
