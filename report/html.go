@@ -138,6 +138,8 @@ func (t *Table) appendJSON(b []byte) []byte {
 	b = appendText(b, t.Title)
 	b = append(b, `,"answers":`...)
 	b = appendText(b, t.Answers)
+	b = append(b, `,"needs":`...)
+	b = appendText(b, t.Needs)
 	b = append(b, `,"total":`...)
 	b = strconv.AppendInt(b, t.Total, 10)
 	b = append(b, `,"columns":[`...)

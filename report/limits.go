@@ -9,7 +9,7 @@ const (
 	maxBoxName  = 160  // characters of a name in the timeline
 	maxDevices  = 16   // devices in the timeline
 	maxLanes    = 24   // streams of a device in the timeline
-	maxBoxes    = 24000
+	maxBoxes    = 48000
 	maxSeries   = 24  // traces in the chart of iterations
 	maxPoints   = 800 // iterations of one of them
 	maxSlowest  = 200 // rows in the table of iterations

@@ -197,14 +197,14 @@ func TestDeterministic(t *testing.T) {
 // Boxes stand for all events of the lanes, each event in one box, and merging
 // keeps starts, ends and summed durations.
 func TestTimeline(t *testing.T) {
-	for _, kernels := range []int{100, 30000} {
+	for _, kernels := range []int{100, 60000} {
 		t.Run(fmt.Sprint(kernels), func(t *testing.T) {
 			r, page := write(t, open(t, trace(t, "k", kernels)), report.Options{})
 			if len(r.Timeline.Devices) != 1 || len(r.Timeline.Devices[0].Lanes) != 2 {
 				t.Fatalf("%d devices; want 1 with 2 lanes", len(r.Timeline.Devices))
 			}
 			d := r.Timeline.Devices[0]
-			if (d.CellNS > 0) != (kernels > 24000) {
+			if (d.CellNS > 0) != (kernels > 48000) {
 				t.Errorf("cells of %d ns for %d events", d.CellNS, kernels)
 			}
 			boxes := 0
@@ -230,7 +230,7 @@ func TestTimeline(t *testing.T) {
 					t.Errorf("lane %d ends at %d ns; want %d", i, end, want)
 				}
 			}
-			if boxes > 24000+2 || len(page) > 1_500_000 {
+			if boxes > 48000+2 || len(page) > 2_000_000 {
 				t.Errorf("%d boxes, %d bytes: too much", boxes, len(page))
 			}
 		})

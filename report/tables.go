@@ -37,6 +37,7 @@ var sources = []source{
 	{name: "stragglers", limit: maxRows},
 	{name: "kernels"},
 	{name: "ops"},
+	{name: "roofline"},
 	{name: "launches", limit: maxRows},
 	{name: "sync", order: "blocked_ms DESC, run, rank, trace_id, api, op", limit: maxSlowest},
 	{name: "copies", order: `total_us DESC, run, rank, trace_id, device, kind, copy_kind, "from", "to"`, limit: maxRows},
@@ -58,6 +59,7 @@ var sources = []source{
 type Table struct {
 	Title   string
 	Answers string
+	Needs   string // what a trace must have for rows; "" where any GPU work will do
 	Columns []query.ColumnDoc
 	Rows    [][]any
 	Total   int64 // rows before the limit
@@ -116,7 +118,7 @@ func (s source) read(ctx context.Context, db *query.DB, top int) (*Table, error)
 	if limit == 0 {
 		limit = top
 	}
-	t := &Table{Title: a.Title, Answers: a.Answers}
+	t := &Table{Title: a.Title, Answers: a.Answers, Needs: a.Needs}
 	rows, err := collect(ctx, db, fmt.Sprintf("SELECT * FROM %s ORDER BY %s LIMIT %d", table, order, limit), func(columns []query.Column) {
 		t.Columns = document(columns, a)
 	})

@@ -21,7 +21,10 @@ function bar(label, parts, whole, value) {
   const strip = el("div", { class: "bar", role: "img", "aria-label": `${label}: ${say.join(", ")}`,
     onmousemove: (e) => showTip(e.clientX, e.clientY, [label, ...say]), onmouseleave: hideTip },
   ...parts.filter((p) => p[2] > 0).map(([name, , ns]) => el("i", { background: `var(--${name})`, width: `${(100 * ns) / whole}%` })));
-  return [el("span", { class: "name", title: label }, label), strip, el("span", { class: "value" }, value)];
+  // A long run is cut, and not what tells its ranks and devices apart.
+  const at = oneRun ? -1 : label.indexOf(" · ");
+  const name = at < 0 ? [el("span", {}, label)] : [el("span", {}, label.slice(0, at)), el("b", {}, label.slice(at))];
+  return [el("span", { class: "name", title: label }, ...name), strip, el("span", { class: "value" }, value)];
 }
 
 // Bars with a choice of what a bar is and which come first. groups is a list of

@@ -14,7 +14,8 @@ function link(id, title) {
 // A section whose children are made where there is something to show.
 function section(id, title, answers, rows, children) {
   if (!rows) {
-    absent.push(title.toLowerCase());
+    const needs = data.tables[id]?.needs;
+    absent.push(needs ? `${title} (needs ${needs})` : title);
     return;
   }
   const made = children();
@@ -74,7 +75,7 @@ if (rowCount("diagnostics")) document.getElementById("trust-table").append(title
 section("overview", "Overview", null, rowCount("summary"), () => [
   tiles(),
   titled("Runs", buildTable("runs", { label: "runs", rows: 10 })),
-  titled("Traces", buildTable("summary", { label: "traces", rows: 10 })),
+  titled("Traces", buildTable("summary", { label: "traces", rows: 10, lead: ["run", "rank", "trace_id", "path", "outcome", "busy_pct", "wall_ms"] })),
 ]);
 section("breakdown", "Where the GPU time goes", answersOf("devices"), rowCount("devices"), () => [
   barPane([
@@ -94,6 +95,7 @@ section("ranks", "Ranks side by side", answersOf("ranks"), rowCount("ranks"), ()
 ]);
 section("kernels", "Kernels", answersOf("kernels"), rowCount("kernels"), () => [classBar(), buildTable("kernels", { label: "kernels", hide: ["total_ns"], lead: ["name", "class", "share_pct", "total_ms", "events", "mean_us"], note: kernelNote() })]);
 section("ops", "Operators", answersOf("ops"), rowCount("ops"), () => [buildTable("ops", { label: "operators", lead: ["name", "gpu_share_pct", "gpu_self_ms", "cpu_self_ms"] })]);
+section("roofline", "Roofline of matrix operators", answersOf("roofline"), rowCount("roofline"), () => [buildTable("roofline", { label: "roofline", lead: ["op", "shapes", "dtype", "share_pct", "roof_pct", "bound_by"] })]);
 section("collectives", "Collectives", answersOf("collectives"), rowCount("collectives"), () => [buildTable("collectives", { label: "collectives" })]);
 section("steps", "Serving steps", answersOf("steps"), rowCount("steps"), () => [buildTable("steps", { label: "steps" })]);
 section("launches", "Launches", answersOf("launches"), rowCount("launches"), () => [buildTable("launches", { label: "launches" })]);
@@ -101,7 +103,7 @@ section("sync", "Calls that block on the GPU", answersOf("sync"), rowCount("sync
 section("copies", "Copies and sets", answersOf("copies"), rowCount("copies"), () => [buildTable("copies", { label: "copies", rows: 10 })]);
 section("memory", "Memory of the allocator", answersOf("memory"), rowCount("memory"), () => [buildTable("memory", { label: "memory" })]);
 section("inputs", "Inputs", answersOf("inputs"), rowCount("inputs"), () => [buildTable("inputs", { label: "inputs", rows: 10 })]);
-if (absent.length) document.getElementById("absent").textContent = `Nothing to show in these traces for: ${absent.join(", ")}.`;
+if (absent.length) document.getElementById("absent").textContent = `Nothing to show in these traces for: ${absent.join("; ")}.`;
 
 // Light or dark: as the system says, until the button is pressed.
 const root = document.documentElement;

@@ -3,7 +3,7 @@
 const pageRows = 25;
 
 // Columns with names out of programs.
-const codeColumns = ["name", "path", "top_kernel", "op", "api", "code", "iteration", "does_instead", "shape", "module", "collective", "content_digest", "trace_id"];
+const codeColumns = ["name", "path", "top_kernel", "op", "api", "code", "iteration", "does_instead", "shape", "shapes", "module", "collective", "content_digest", "trace_id"];
 
 // Builds a table. hide lists columns that say nothing new, lead those that come
 // first; label names it for the search field.
