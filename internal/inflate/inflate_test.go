@@ -155,14 +155,14 @@ func texts() map[string][]byte {
 	for i := range 9000 {
 		fmt.Fprintf(&events, "  {\n    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"gemm_%d\", \"ts\": %d.%03d, \"dur\": %d,\n    \"args\": {\"stream\": %d, \"correlation\": %d}\n  },\n", r.IntN(40), 1e9+i*17, r.IntN(1000), r.IntN(900), r.IntN(9), i)
 	}
-	random := make([]byte, 300_000)
-	few := make([]byte, 300_000)
+	random := make([]byte, 200_000)
+	few := make([]byte, 200_000)
 	for i := range random {
 		random[i] = byte(r.Uint32())
 		few[i] = "ab\x00\xff"[r.IntN(4)>>r.IntN(3)]
 	}
-	skewed := make([]byte, 0, 300_000) // long codes
-	for i := 0; len(skewed) < 300_000; i++ {
+	skewed := make([]byte, 0, 200_000) // long codes
+	for i := 0; len(skewed) < 200_000; i++ {
 		b := 0
 		for b < 255 && r.IntN(3) > 0 {
 			b++
@@ -177,7 +177,7 @@ func texts() map[string][]byte {
 
 func TestTexts(t *testing.T) {
 	for name, text := range texts() {
-		for level := kgzip.HuffmanOnly; level <= kgzip.BestCompression; level++ {
+		for _, level := range []int{kgzip.HuffmanOnly, kgzip.NoCompression, 1, 9} {
 			b := compress(t, text, level)
 			got := ours(bytes.NewReader(b), 1<<16)
 			if got.err != "" || !bytes.Equal(got.text, text) {
@@ -185,9 +185,13 @@ func TestTexts(t *testing.T) {
 			}
 		}
 		b := compress(t, text, 6)
-		compare(t, b, 7, 4096, len(text)+1)
+		small := text[:min(len(text), 20_000)]
+		compare(t, compress(t, small, 6), 7, 30_000)
+		if got := ours(iotest.OneByteReader(bytes.NewReader(compress(t, small, 6))), 100); got.err != "" || !bytes.Equal(got.text, small) {
+			t.Errorf("%s byte by byte: %q, %d bytes of %d", name, got.err, len(got.text), len(small))
+		}
 		for _, src := range []io.Reader{
-			iotest.OneByteReader(bytes.NewReader(b)), iotest.DataErrReader(bytes.NewReader(b)), iotest.HalfReader(bytes.NewReader(b)),
+			iotest.DataErrReader(bytes.NewReader(b)), iotest.HalfReader(bytes.NewReader(b)),
 		} {
 			if got := ours(src, 10_000); got.err != "" || !bytes.Equal(got.text, text) {
 				t.Errorf("%s through %T: %q, %d bytes of %d", name, src, got.err, len(got.text), len(text))
@@ -254,7 +258,7 @@ func TestHeaders(t *testing.T) {
 // the error says that the stream is cut off.
 func TestCut(t *testing.T) {
 	for name, text := range texts() {
-		text = text[:min(len(text), 1000)]
+		text = text[:min(len(text), 500)]
 		for _, level := range []int{kgzip.HuffmanOnly, kgzip.NoCompression, 1, 6} {
 			b := compress(t, text, level)
 			for n := range len(b) {
@@ -274,7 +278,7 @@ func TestDamage(t *testing.T) {
 	for _, text := range texts() {
 		for _, level := range []int{kgzip.HuffmanOnly, 1, 6} {
 			b := compress(t, text[:min(len(text), 20_000)], level)
-			for range 60 {
+			for range 30 {
 				x := bytes.Clone(b)
 				x[10+r.IntN(len(x)-10)] ^= 1 << r.IntN(8)
 				compare(t, x, 5000)
@@ -314,7 +318,7 @@ func TestTraces(t *testing.T) {
 		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".gz") {
 			return nil
 		}
-		if st, err := e.Info(); err != nil || st.Size() > 1<<20 {
+		if st, err := e.Info(); err != nil || st.Size() > 60<<10 {
 			return nil
 		}
 		b, err := os.ReadFile(path)
@@ -322,7 +326,7 @@ func TestTraces(t *testing.T) {
 			return nil
 		}
 		n++
-		compare(t, b, 1<<17, 4093)
+		compare(t, b, 4093)
 		return nil
 	})
 	if n == 0 {
@@ -357,19 +361,19 @@ func TestBlocks(t *testing.T) {
 	if got := ours(bytes.NewReader(b), 1<<16); got.err != "" || !bytes.Equal(got.text, text) {
 		t.Fatalf("%q, %d bytes of %d", got.err, len(got.text), len(text))
 	}
-	for name, text := range texts() {
+	for _, text := range texts() {
 		for _, size := range []int{1500, 60_000} {
-			b := blocked(t, text[:min(len(text), 200_000)], size)
+			text := text[:min(len(text), 90_000)]
+			b := blocked(t, text, size)
 			compare(t, b, 333)
 			compare(t, append(b, compress(t, text, 5)...), 5000)
 			compare(t, append(append(compress(t, text, 5), make([]byte, 9)...), b...), 5000)
 			compare(t, append(b, "trailing"...), 5000)
-			t.Log(name, len(b))
 		}
 	}
 	r := rand.New(rand.NewPCG(5, 6))
 	small := blocked(t, text[:100_000], 3000)
-	for range 300 {
+	for range 100 {
 		x := bytes.Clone(small)
 		x[r.IntN(len(x))] ^= 1 << r.IntN(8)
 		compare(t, x, 5000)
