@@ -709,7 +709,7 @@ func TestPlan(t *testing.T) {
 	o := standin(t, dir, "m", "cut")
 	os.Remove(filepath.Join(o.Models[1].Path, "model.safetensors"))
 	o.Tracers = []string{"good", "second"}
-	batch(t, Options(o))
+	batch(t, o)
 	o.Models = append(o.Models, Model{ID: "org/name"})
 	o.Tracers = []string{"good", "first", "second", "config_only"}
 	plan := func() string {

@@ -2,6 +2,7 @@ package collect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -437,7 +438,7 @@ func chains(jobs []*Job) []unit {
 
 func (r *runner) failAll(jobs []*Job, err error) {
 	class, text := isolate.StartFailed, err.Error()
-	if m, ok := err.(*modelError); ok {
+	if m := (*modelError)(nil); errors.As(err, &m) {
 		class = m.class
 	}
 	for _, j := range jobs {

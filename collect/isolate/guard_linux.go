@@ -136,7 +136,7 @@ func (g *guard) start() error {
 	if g.group = newCgroup(g.spec.MaxRSS); g.group != nil {
 		if fd, err := g.group.open(); err == nil {
 			attr.UseCgroupFD, attr.CgroupFD, g.grouped = true, fd, true
-			defer unix.Close(fd)
+			defer func() { _ = unix.Close(fd) }()
 		}
 	}
 	files := []uintptr{null.Fd(), guardLogFD, guardLogFD, guardEventsFD}
@@ -154,7 +154,7 @@ func (g *guard) start() error {
 	}
 	// Only the worker holds the events now, so that their end is its end. The
 	// log stays open for a crash of the guard itself.
-	unix.Close(guardEventsFD)
+	_ = unix.Close(guardEventsFD)
 	return nil
 }
 

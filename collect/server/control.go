@@ -97,7 +97,7 @@ func (c *Control) do(ctx context.Context, method, route string, body io.Reader) 
 	if err != nil {
 		return 0, nil, err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	text, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err == nil {
 		_, err = io.Copy(io.Discard, resp.Body)

@@ -27,7 +27,7 @@ func Exec(ctx context.Context, command string, log io.Writer) error {
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return fmt.Errorf("the command ended with %v", exit)
+		return fmt.Errorf("the command ended with %w", exit)
 	}
 	return err
 }
