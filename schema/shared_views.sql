@@ -92,20 +92,22 @@ WHERE timed(l.start_ns, l.dur_ns, l.time_flag)
 -- communication and memory events run from start_ns to end_ns. Sums of these
 -- rows are exact unions.
 CREATE OR REPLACE VIEW gpu_states AS
-WITH points AS (
-  SELECT trace_id, process, device, start_ns AS moment, (class = 'compute')::INT AS c, (class = 'communication')::INT AS m, (class = 'memory')::INT AS x FROM gpu_work
-  UNION ALL
-  SELECT trace_id, process, device, end_ns, -(class = 'compute')::INT, -(class = 'communication')::INT, -(class = 'memory')::INT FROM gpu_work
+WITH work AS ( -- three counts in one number: a window costs more than all else
+  SELECT trace_id, process, device, start_ns, end_ns, CASE class WHEN 'compute' THEN 1 WHEN 'communication' THEN 1::BIGINT << 20 ELSE 1::BIGINT << 40 END AS one FROM gpu_work
 ),
-steps AS (
-  SELECT trace_id, process, device, moment, sum(c)::BIGINT AS c, sum(m)::BIGINT AS m, sum(x)::BIGINT AS x FROM points GROUP BY ALL
+points AS (
+  SELECT trace_id, process, device, start_ns AS moment, one FROM work
+  UNION ALL
+  SELECT trace_id, process, device, end_ns, -one FROM work
+),
+counts AS (
+  SELECT trace_id, process, device, moment, lead(moment) OVER w AS until, (sum(one) OVER w)::BIGINT AS n
+  FROM points
+  WINDOW w AS (PARTITION BY trace_id, process, device ORDER BY moment)
+  QUALIFY lead(moment) OVER w > moment -- one of the points at a moment; its sum is over all of them
 )
-SELECT
-  trace_id, process, device, moment AS start_ns, lead(moment) OVER w AS end_ns,
-  sum(c) OVER w AS compute, sum(m) OVER w AS communication, sum(x) OVER w AS memory
-FROM steps
-WINDOW w AS (PARTITION BY trace_id, process, device ORDER BY moment)
-QUALIFY lead(moment) OVER w IS NOT NULL;
+SELECT trace_id, process, device, moment AS start_ns, until AS end_ns, n & 1048575 AS compute, (n >> 20) & 1048575 AS communication, n >> 40 AS memory
+FROM counts;
 
 -- Calls of host code: operators (of category 'Operator' in 2021), Python
 -- functions and the like. Nsight Systems has no operators; the NVTX ranges that
