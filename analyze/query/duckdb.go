@@ -80,6 +80,12 @@ func (db *DB) open(ctx context.Context, files map[string][]string, mixed bool, o
 		"SET temp_directory = " + quote(db.spill),
 		"SET allowed_paths = [" + strings.Join(allowed, ", ") + "]",
 	}
+	if o.Spill == "" {
+		o.Spill = halfOfDisk(db.spill)
+	}
+	if o.Spill != "" {
+		setup = append(setup, "SET max_temp_directory_size = "+quote(o.Spill))
+	}
 	if o.Memory != "" {
 		setup = append(setup, "SET memory_limit = "+quote(o.Memory))
 	}

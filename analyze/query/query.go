@@ -24,6 +24,7 @@ type Options struct {
 	Memory  string // limit such as 2GiB; "" leaves DuckDB's default of 80 % of the machine
 	Threads int    // 0 means one per core
 	TempDir string // for what does not fit into memory; "" is the system's
+	Spill   string // how much of the disk that may take, as in "10GB"; "" is half of what is free
 }
 
 // Column is a column of a result.

@@ -308,3 +308,29 @@ func TestErrors(t *testing.T) {
 		t.Error("a cancelled query works")
 	}
 }
+
+// TestSpill: a query that would take more of the disk than it may fails and
+// says so, and what it wrote is gone.
+func TestSpill(t *testing.T) {
+	dir := t.TempDir()
+	root, _ := sample(t)
+	db, err := Open(t.Context(), root, Options{TempDir: dir, Memory: "60MB", Spill: "2MB", Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := db.Query(t.Context(), "SELECT * FROM range(20000000) AS r(x) ORDER BY hash(x)")
+	for err == nil {
+		if err = rows.Next(make([]any, 1)); errors.Is(err, io.EOF) {
+			t.Fatal("no error")
+		}
+	}
+	if !strings.Contains(err.Error(), "max_temp_directory_size") {
+		t.Error(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Error(left, err)
+	}
+}

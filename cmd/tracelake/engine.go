@@ -17,12 +17,14 @@ type engineFlags struct {
 	maxMemory sizeValue
 	threads   int
 	tempDir   string
+	maxSpill  sizeValue
 }
 
 func (e *engineFlags) flags(f *pflag.FlagSet) {
 	f.Var(&e.maxMemory, "max-memory", "memory that DuckDB may take before it spills to disk (default: 80 % of the machine)")
 	f.IntVar(&e.threads, "threads", 0, "threads of DuckDB (default: one per processor)")
 	f.StringVar(&e.tempDir, "temp-dir", "", "directory for what does not fit into memory (default: the system's)")
+	f.Var(&e.maxSpill, "max-spill", "how much of the disk that may take (default: half of what is free)")
 }
 
 // openLake opens a dataset for queries.
@@ -33,6 +35,9 @@ func openLake(ctx context.Context, dir string, e engineFlags) (*query.DB, error)
 	options := query.Options{Threads: e.threads, TempDir: e.tempDir}
 	if e.maxMemory > 0 {
 		options.Memory = fmt.Sprintf("%dB", int64(e.maxMemory))
+	}
+	if e.maxSpill > 0 {
+		options.Spill = fmt.Sprintf("%dB", int64(e.maxSpill))
 	}
 	db, err := query.Open(ctx, dir, options)
 	if errors.Is(err, query.ErrTempDir) {

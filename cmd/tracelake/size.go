@@ -40,8 +40,13 @@ func (s *sizeValue) Set(text string) error {
 	return nil
 }
 
-func (s *sizeValue) String() string { return formatSize(int64(*s)) }
-func (s *sizeValue) Type() string   { return "size" }
+func (s *sizeValue) String() string {
+	if *s == 0 {
+		return "0" // which help takes for no default
+	}
+	return formatSize(int64(*s))
+}
+func (s *sizeValue) Type() string { return "size" }
 
 // formatSize prints bytes for people.
 func formatSize(n int64) string {

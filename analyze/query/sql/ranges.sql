@@ -35,7 +35,7 @@ spans AS ( -- which of them a range has
   ASOF LEFT JOIN numbered AS a ON a.trace_id = m.trace_id AND a.pid = m.pid AND a.tid = m.tid AND a.start_ns < m.start_ns
   ASOF LEFT JOIN numbered AS b ON b.trace_id = m.trace_id AND b.pid = m.pid AND b.tid = m.tid AND b.start_ns < m.end_ns
 ),
-pairs AS (
+pairs AS MATERIALIZED ( -- or the planner joins ranges with all GPU work of a trace
   SELECT s.trace_id, s.event_index, n.event_index AS launch_id
   FROM (SELECT *, unnest(range(first, last + 1)) AS place FROM spans WHERE last >= first) AS s
   JOIN numbered AS n ON n.trace_id = s.trace_id AND n.pid = s.pid AND n.tid = s.tid AND n.place = s.place
