@@ -156,15 +156,11 @@ func (c *Compacted) plan(parts []*part, target int64) (bins [][]*part) {
 
 // compactDir merges the parts of one directory.
 func (l *Lake) compactDir(dir string, bins [][]*part, o CompactOptions, sum *Compacted) error {
-	txn, err := l.Begin()
+	staged, txn, err := l.stage()
 	if err != nil {
 		return err
 	}
 	defer txn.Abort() //nolint:errcheck // what could not be removed is swept later
-	staged, err := txn.stage()
-	if err != nil {
-		return err
-	}
 	ch := change{Dir: dir}
 	var before, after int64
 	for _, bin := range bins {
@@ -238,9 +234,6 @@ func (l *Lake) merge(staged, dir string, bin []*part, ch *change, o columnar.Opt
 			return f, fmt.Errorf("lake: %s: the files hold %+d rows of trace %s more than their commit says; import it again with --force", dir, n, id)
 		}
 	}
-	slices.SortFunc(ch.Moves, func(a, b move) int {
-		return cmp.Or(cmp.Compare(a.TraceID, b.TraceID), cmp.Compare(a.From, b.From))
-	})
 	ch.Add = append(ch.Add, f)
 	return f, nil
 }
@@ -325,15 +318,11 @@ func (l *Lake) detach(traceID string) error {
 
 // split divides a file into the rows of one trace and those of the others.
 func (l *Lake) split(dir string, p *part, traceID string) error {
-	txn, err := l.Begin()
+	staged, txn, err := l.stage()
 	if err != nil {
 		return err
 	}
 	defer txn.Abort() //nolint:errcheck // what could not be removed is swept later
-	staged, err := txn.stage()
-	if err != nil {
-		return err
-	}
 	ch := change{Dir: dir, Remove: []string{p.Path}}
 	others := map[string]bool{}
 	for id := range p.rows {
@@ -365,11 +354,15 @@ func (l *Lake) split(dir string, p *part, traceID string) error {
 	return l.carryOut(&ch, staged)
 }
 
-// stage makes a directory in the transaction for files of a change.
-func (t *Txn) stage() (string, error) {
-	dir := filepath.Join(t.dir, "layout")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return "", fmt.Errorf("lake: %w", err)
+// stage makes a directory for the files of a change, which goes with its
+// transaction.
+func (l *Lake) stage() (dir string, txn *Txn, err error) {
+	if txn, err = l.Begin(); err != nil {
+		return "", nil, err
 	}
-	return dir, nil
+	dir = filepath.Join(txn.dir, "layout")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("lake: %w", err), txn.Abort())
+	}
+	return dir, txn, nil
 }

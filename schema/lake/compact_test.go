@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,8 +22,8 @@ import (
 
 const smallTarget = 1 << 20 // every part of these tests is smaller
 
-// putRows commits a trace with real files: n rows of diagnostics and n of
-// flows, which name the trace they belong to.
+// putRows commits a trace with real files: n rows of diagnostics and one of
+// traces, which name the trace they belong to.
 func putRows(l *Lake, content string, rank int64, n int, replace bool) (Commit, error) {
 	rec := record(content, "job", &rank)
 	rec.Rows = map[string]int64{"diagnostics": int64(n), "traces": 1}
@@ -319,15 +318,11 @@ func TestHalfDone(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := "diagnostics/run=job/rank=0"
-			txn, err := l.Begin()
+			staged, txn, err := l.stage()
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer txn.Abort()
-			staged, err := txn.stage()
-			if err != nil {
-				t.Fatal(err)
-			}
 			ch := change{Dir: dir}
 			if _, err := l.merge(staged, dir, dirs[dir], &ch, columnar.Options{}); err != nil {
 				t.Fatal(err)
@@ -470,25 +465,7 @@ func TestKilledCompaction(t *testing.T) {
 	root := t.TempDir()
 	shared := 0 // traces that survived in merged files
 	for range rounds {
-		workers := make([]*exec.Cmd, 2)
-		var out [2]strings.Builder
-		for i := range workers {
-			workers[i] = helper(t, "compact", root)
-			workers[i].Stderr = &out[i]
-			if err := workers[i].Start(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		time.Sleep(time.Duration(30+rand.IntN(150)) * time.Millisecond)
-		for i, w := range workers {
-			if err := w.Process.Kill(); err != nil {
-				t.Fatalf("%v: %s", err, out[i].String())
-			}
-			_ = w.Wait()
-			if s := out[i].String(); s != "" {
-				t.Fatal(s)
-			}
-		}
+		runAndKill(t, "compact", root, time.Duration(30+rand.IntN(150))*time.Millisecond)
 		if _, err := os.Stat(filepath.Join(root, MetaDir, formatFile)); err != nil {
 			continue // killed before there was a lake
 		}

@@ -82,6 +82,31 @@ func helper(t *testing.T, mode, root string) *exec.Cmd {
 	return cmd
 }
 
+// runAndKill runs two processes for a while and kills them. They may not have
+// said anything.
+func runAndKill(t *testing.T, mode, root string, after time.Duration) {
+	t.Helper()
+	processes := make([]*exec.Cmd, 2)
+	var out [2]strings.Builder
+	for i := range processes {
+		processes[i] = helper(t, mode, root)
+		processes[i].Stderr = &out[i]
+		if err := processes[i].Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(after)
+	for i, p := range processes {
+		if err := p.Process.Kill(); err != nil {
+			t.Fatalf("%v: %s", err, out[i].String())
+		}
+		_ = p.Wait()
+		if s := out[i].String(); s != "" {
+			t.Fatal(s)
+		}
+	}
+}
+
 func TestKilledWriters(t *testing.T) {
 	rounds := 25
 	if testing.Short() {
@@ -89,25 +114,7 @@ func TestKilledWriters(t *testing.T) {
 	}
 	root := t.TempDir()
 	for range rounds {
-		writers := make([]*exec.Cmd, 2)
-		var out [2]strings.Builder
-		for i := range writers {
-			writers[i] = helper(t, "loop", root)
-			writers[i].Stderr = &out[i]
-			if err := writers[i].Start(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		time.Sleep(time.Duration(20+rand.IntN(80)) * time.Millisecond)
-		for i, w := range writers {
-			if err := w.Process.Kill(); err != nil {
-				t.Fatalf("%v: %s", err, out[i].String())
-			}
-			_ = w.Wait()
-			if s := out[i].String(); s != "" {
-				t.Fatal(s)
-			}
-		}
+		runAndKill(t, "loop", root, time.Duration(20+rand.IntN(80))*time.Millisecond)
 		if _, err := os.Stat(root + "/" + MetaDir + "/" + formatFile); err != nil {
 			continue // killed before there was a lake
 		}

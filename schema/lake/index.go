@@ -167,18 +167,25 @@ func (l *Lake) Commits() ([]Commit, error) {
 	return out, err
 }
 
-// Settled returns the commits with all their files in place: where files are
-// being moved at this moment it looks again. Files that stay away are not
-// waited for.
+// Settled returns the commits of one moment: where some were written while they
+// were read, which happens when files are moved, it reads those again.
 func (l *Lake) Settled() (commits []Commit, err error) {
 	for range 5 {
+		before := modTime(l.meta(commitsDir))
 		commits, err = l.Commits()
-		if err != nil || !slices.ContainsFunc(commits, func(c Commit) bool { return !l.intact(&c) }) {
+		if err != nil || modTime(l.meta(commitsDir)).Equal(before) {
 			break
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	return commits, err
+}
+
+// modTime returns the time of the last change, or no time where there is none.
+func modTime(path string) (t time.Time) {
+	if st, err := os.Stat(path); err == nil {
+		t = st.ModTime()
+	}
+	return t
 }
 
 // Files returns the committed parts of one table as paths of the operating
@@ -236,14 +243,15 @@ func (l *Lake) present(c *Commit) bool {
 	if l.intact(c) {
 		return true
 	}
-	if l.refresh() != nil {
+	now, err := l.readCommit(c.TraceID)
+	if err != nil {
 		return false
 	}
-	now, ok := l.idx.commits[c.TraceID]
-	if !ok {
+	l.idx.add(now)
+	if l.overlay() != nil {
 		return false
 	}
-	*c = now
+	*c = l.idx.commits[c.TraceID]
 	return l.intact(c)
 }
 

@@ -72,8 +72,9 @@ func (l *Lake) settle() error {
 }
 
 // apart holds the layout with none of the named traces sharing files with
-// others.
-func (l *Lake) apart(traceIDs ...string) (*os.File, error) {
+// others. Where first, asked while the layout is held, returns an error, nothing
+// is done; it may be nil.
+func (l *Lake) apart(first func() error, traceIDs ...string) (*os.File, error) {
 	for {
 		if err := l.settle(); err != nil {
 			return nil, err
@@ -81,6 +82,12 @@ func (l *Lake) apart(traceIDs ...string) (*os.File, error) {
 		lock, err := l.holdLayout(lockShared)
 		if err != nil {
 			return nil, err
+		}
+		if first != nil {
+			if err := first(); err != nil {
+				lock.Close()
+				return nil, err
+			}
 		}
 		i := slices.IndexFunc(traceIDs, func(id string) bool {
 			c, err := l.readCommit(id)

@@ -44,7 +44,7 @@ func (l *Lake) remove(traceID string) error {
 		return err
 	}
 	defer release(lock)
-	layout, err := l.apart(traceID)
+	layout, err := l.apart(nil, traceID)
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,7 @@ func sweepFiles(dir string, limit time.Time) {
 }
 
 func (l *Lake) sweepParts(s *Swept, limit time.Time) error {
-	layout, err := l.apart()
+	layout, err := l.apart(nil)
 	if err != nil {
 		return err
 	}

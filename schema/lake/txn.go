@@ -139,10 +139,8 @@ func (t *Txn) Commit(rec Record, replace bool) (c Commit, err error) {
 		return c, fmt.Errorf("lake: %w", err)
 	}
 	defer release(lock)
-	if dup := t.l.duplicate(&c, replace); dup != nil {
-		return c, dup
-	}
-	layout, err := t.l.apart(rec.TraceID, RejectedTraceID(c.ContentDigest, c.Source.Path))
+	unlessThere := func() error { return t.l.duplicate(&c, replace) }
+	layout, err := t.l.apart(unlessThere, rec.TraceID, RejectedTraceID(c.ContentDigest, c.Source.Path))
 	if err != nil {
 		return c, err
 	}
@@ -180,12 +178,10 @@ func (l *Lake) duplicate(c *Commit, replace bool) error {
 	return &DuplicateError{Existing: old}
 }
 
-// publish renames the files and swaps the commit.
+// publish renames the files and swaps the commit. The trace is not there, or is
+// to be replaced.
 func (t *Txn) publish(c *Commit, replace bool) error {
 	mode := createFile
-	if dup := t.l.duplicate(c, replace); dup != nil {
-		return dup
-	}
 	old, err := t.l.readCommit(c.TraceID)
 	switch {
 	case err == nil:
