@@ -136,8 +136,13 @@ func listLen(r *rand.Rand) int {
 	return r.IntN(3)
 }
 
-// writeParquet writes row groups to a new file and returns its path.
+// writeParquet writes row groups of one trace to a new file and returns its path.
 func writeParquet(t testing.TB, table *schema.Table, o Options, rows []int, groups [][]Vector) string {
+	t.Helper()
+	return writeTrace(t, testID, table, o, rows, groups)
+}
+
+func writeTrace(t testing.TB, id string, table *schema.Table, o Options, rows []int, groups [][]Vector) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.parquet")
 	out, err := os.Create(path)
@@ -161,7 +166,7 @@ func writeParquet(t testing.TB, table *schema.Table, o Options, rows []int, grou
 		}
 		total += rows[i]
 	}
-	n, bytes, err := f.Close(testID, nil)
+	n, bytes, err := f.Close(id, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

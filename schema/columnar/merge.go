@@ -38,7 +38,7 @@ func Merge(w io.WriterAt, t *schema.Table, from []Source, o Options) (rows map[s
 	m := &merger{out: out, enc: NewEncoder(t, o), batch: newBatch(t), rows: map[string]int64{}}
 	for _, s := range from {
 		if err := m.file(s); err != nil {
-			return nil, 0, fmt.Errorf("%s: %w", s.Path, err)
+			return nil, 0, err
 		}
 	}
 	if err := m.flush(); err != nil {
@@ -55,10 +55,25 @@ type merger struct {
 	rows  map[string]int64
 }
 
-func (m *merger) file(s Source) (err error) {
-	in, err := os.Open(s.Path)
+func (m *merger) file(s Source) error {
+	return withFile(s.Path, func(f *parquet.File) error {
+		if !sameColumns(f, m.batch.t) {
+			return ErrOtherColumns
+		}
+		for i, g := range f.RowGroups() {
+			if err := m.group(g, f.Metadata().RowGroups[i].Columns, s.Keep); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// withFile opens a Parquet file for a function. Errors name the file.
+func withFile(path string, use func(*parquet.File) error) (err error) {
+	in, err := os.Open(path)
 	if err != nil {
-		return err
+		return err // names it
 	}
 	defer in.Close()
 	// The library trusts what a file says of its pages.
@@ -66,34 +81,26 @@ func (m *merger) file(s Source) (err error) {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("columnar: damaged file: %v", r)
 		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
 	}()
-	f, err := open(in)
+	st, err := in.Stat()
 	if err != nil {
 		return err
 	}
-	if !sameColumns(f, m.batch.t) {
-		return ErrOtherColumns
-	}
-	for i, g := range f.RowGroups() {
-		if err := m.group(g, f.Metadata().RowGroups[i].Columns, s.Keep); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func open(in *os.File) (*parquet.File, error) {
-	st, err := in.Stat()
+	f, err := parquet.OpenFile(in, st.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return parquet.OpenFile(in, st.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	return use(f)
 }
 
 // group adds a row group, whose column chunks the footer describes.
 func (m *merger) group(g parquet.RowGroup, about []format.ColumnChunk, keep map[string]bool) error {
 	t, chunks := m.batch.t, g.ColumnChunks()
-	n := int(g.NumRows())
+	rows := int(g.NumRows())
+	n := 0           // rows that are taken
 	var taken []bool // nil: all
 	for c, leaf := 0, 0; c < len(t.Columns); c++ {
 		var v Vector
@@ -110,25 +117,26 @@ func (m *merger) group(g parquet.RowGroup, about []format.ColumnChunk, keep map[
 			leaf++
 		}
 		if err == nil {
-			x := cells{decl: &t.Columns[c], rows: n, v: &v}
+			x := cells{decl: &t.Columns[c], rows: rows, v: &v}
 			_, err = x.checkAll()
 		}
 		if err != nil {
 			return fmt.Errorf("column %s: %w", t.Columns[c].Name, err)
 		}
 		if c == 0 {
-			taken = m.count(&v, keep)
+			taken, n = m.count(&v, keep)
 		}
 		m.batch.add(c, &v, taken)
 	}
-	if m.batch.end(n, taken); m.batch.rows >= mergedRows {
+	if m.batch.rows += n; m.batch.rows >= mergedRows {
 		return m.flush()
 	}
 	return nil
 }
 
-// count notes the rows of each trace and says which rows are taken.
-func (m *merger) count(ids *Vector, keep map[string]bool) (taken []bool) {
+// count notes the rows of each trace and says which rows are taken, and how
+// many.
+func (m *merger) count(ids *Vector, keep map[string]bool) (taken []bool, n int) {
 	if keep != nil {
 		taken = make([]bool, len(ids.Vals))
 	}
@@ -136,12 +144,13 @@ func (m *merger) count(ids *Vector, keep map[string]bool) (taken []bool) {
 		id := ids.Dict[p]
 		if keep == nil || keep[id] {
 			m.rows[id]++
+			n++
 			if taken != nil {
 				taken[r] = true
 			}
 		}
 	}
-	return taken
+	return taken, n
 }
 
 func (m *merger) flush() error {
@@ -161,7 +170,7 @@ type batch struct {
 	t    *schema.Table
 	rows int
 	cols []Vector
-	dict []map[string]int64
+	dict []words
 }
 
 func newBatch(t *schema.Table) *batch {
@@ -173,10 +182,10 @@ func newBatch(t *schema.Table) *batch {
 func (b *batch) clear() {
 	b.rows = 0
 	b.cols = make([]Vector, len(b.t.Columns))
-	b.dict = make([]map[string]int64, len(b.t.Columns))
+	b.dict = make([]words, len(b.t.Columns))
 	for c := range b.cols {
 		b.cols[c].Rows = []int32{}
-		b.dict[c] = map[string]int64{}
+		b.dict[c] = words{}
 	}
 }
 
@@ -205,7 +214,7 @@ func (b *batch) add(col int, v *Vector, taken []bool) {
 		case isText:
 			p := v.Vals[k]
 			if place[p] == 0 {
-				place[p] = b.position(col, v.Dict[p]) + 1
+				place[p] = b.dict[col].place(out, []byte(v.Dict[p])) + 1
 			}
 			out.Vals = append(out.Vals, place[p]-1)
 		default:
@@ -235,28 +244,19 @@ func (p *places) of(r int) (int32, bool) {
 	return p.next, p.taken[r]
 }
 
-// position returns the place of a string in the dictionary of a column.
-func (b *batch) position(col int, s string) int64 {
-	p, ok := b.dict[col][s]
+// words are the places of strings in the dictionary of a column.
+type words map[string]int64
+
+// place returns the place of a string, which may be new.
+func (w words) place(v *Vector, text []byte) int64 {
+	p, ok := w[string(text)]
 	if !ok {
-		p = int64(len(b.cols[col].Dict))
-		b.dict[col][s] = p
-		b.cols[col].Dict = append(b.cols[col].Dict, s)
+		p = int64(len(v.Dict))
+		s := string(text)
+		w[s] = p
+		v.Dict = append(v.Dict, s)
 	}
 	return p
-}
-
-// end closes a row group of n rows.
-func (b *batch) end(n int, taken []bool) {
-	if taken != nil {
-		n = 0
-		for _, is := range taken {
-			if is {
-				n++
-			}
-		}
-	}
-	b.rows += n
 }
 
 // take returns the rows and starts afresh.
@@ -273,7 +273,7 @@ func (b *batch) take() (int, []Vector) {
 
 // readColumn reads a column chunk of values.
 func readColumn(t schema.Type, chunk parquet.ColumnChunk) (v Vector, err error) {
-	dict := map[string]int64{}
+	dict := words{}
 	v.Rows = []int32{}
 	row := int32(0)
 	err = eachValue(chunk, func(x parquet.Value) {
@@ -289,7 +289,7 @@ func readColumn(t schema.Type, chunk parquet.ColumnChunk) (v Vector, err error) 
 	return v, err
 }
 
-func plainValue(t schema.Type, x parquet.Value, dict map[string]int64, v *Vector) int64 {
+func plainValue(t schema.Type, x parquet.Value, dict words, v *Vector) int64 {
 	switch t {
 	case schema.Bool:
 		if x.Boolean() {
@@ -297,14 +297,7 @@ func plainValue(t schema.Type, x parquet.Value, dict map[string]int64, v *Vector
 		}
 		return 0
 	case schema.String:
-		p, ok := dict[string(x.ByteArray())]
-		if !ok {
-			p = int64(len(v.Dict))
-			s := string(x.ByteArray())
-			dict[s] = p
-			v.Dict = append(v.Dict, s)
-		}
-		return p
+		return dict.place(v, x.ByteArray())
 	}
 	return int64(x.Uint64()) // an integer, or the bits of a float64
 }
@@ -388,36 +381,24 @@ func sameColumns(f *parquet.File, t *schema.Table) bool {
 
 // ReadTable returns the declaration of a table that a file holds, for tables
 // that this program does not declare.
-func ReadTable(path, name string) (t *schema.Table, err error) {
-	in, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%s: columnar: damaged file: %v", path, r)
+func ReadTable(path, name string) (*schema.Table, error) {
+	t := &schema.Table{Name: name}
+	return t, withFile(path, func(f *parquet.File) error {
+		for _, e := range f.Metadata().Schema[1:] {
+			c := schema.Column{Name: e.Name, Nullable: e.RepetitionType.V == format.Optional}
+			switch e.Type.V {
+			case format.ByteArray:
+				c.Type = schema.String
+			case format.Double:
+				c.Type = schema.Float64
+			case format.Boolean:
+				c.Type = schema.Bool
+			}
+			t.Columns = append(t.Columns, c)
 		}
-	}()
-	f, err := open(in)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	t = &schema.Table{Name: name}
-	for _, e := range f.Metadata().Schema[1:] {
-		c := schema.Column{Name: e.Name, Nullable: e.RepetitionType.V == format.Optional}
-		switch e.Type.V {
-		case format.ByteArray:
-			c.Type = schema.String
-		case format.Double:
-			c.Type = schema.Float64
-		case format.Boolean:
-			c.Type = schema.Bool
+		if !sameColumns(f, t) || len(t.Columns) == 0 || t.Columns[0].Name != schema.TraceIDColumn {
+			return ErrOtherColumns
 		}
-		t.Columns = append(t.Columns, c)
-	}
-	if !sameColumns(f, t) || len(t.Columns) == 0 || t.Columns[0].Name != schema.TraceIDColumn {
-		return nil, fmt.Errorf("%s: %w", path, ErrOtherColumns)
-	}
-	return t, nil
+		return nil
+	})
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"tracelake/schema"
 )
 
@@ -27,8 +29,7 @@ func TestMerge(t *testing.T) {
 		b = append(b, makeRows(r, n))
 	}
 	pathA := writeParquet(t, &everyType, Options{}, rowsA, a)
-	pathB := filepath.Join(t.TempDir(), "b.parquet")
-	writeAs(t, pathB, otherID, rowsB, b)
+	pathB := writeTrace(t, otherID, &everyType, Options{Compression: Snappy}, rowsB, b)
 
 	merged := filepath.Join(t.TempDir(), "merged.parquet")
 	counts := merge(t, merged, Source{Path: pathA}, Source{Path: pathB})
@@ -78,30 +79,27 @@ func merge(t *testing.T, path string, from ...Source) map[string]int64 {
 // fileText returns the rows of a file as lines, column by column.
 func fileText(t *testing.T, path string) string {
 	t.Helper()
-	in, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	f, err := open(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaves := make([]strings.Builder, len(f.RowGroups()[0].ColumnChunks()))
-	for _, g := range f.RowGroups() {
-		leaf := 0
-		for c := range everyType.Columns {
-			for range leavesOf(&everyType.Columns[c]) {
-				for _, x := range readLeaf(t, &everyType.Columns[c], g.ColumnChunks()[leaf]) {
-					fmt.Fprintln(&leaves[leaf], x)
+	var all []string
+	err := withFile(path, func(f *parquet.File) error {
+		leaves := make([]strings.Builder, len(f.RowGroups()[0].ColumnChunks()))
+		for _, g := range f.RowGroups() {
+			leaf := 0
+			for c := range everyType.Columns {
+				for range leavesOf(&everyType.Columns[c]) {
+					for _, x := range readLeaf(t, &everyType.Columns[c], g.ColumnChunks()[leaf]) {
+						fmt.Fprintln(&leaves[leaf], x)
+					}
+					leaf++
 				}
-				leaf++
 			}
 		}
-	}
-	var all []string
-	for i := range leaves {
-		all = append(all, leaves[i].String())
+		for i := range leaves {
+			all = append(all, leaves[i].String())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return fmt.Sprint(all)
 }
@@ -134,32 +132,6 @@ func rowsText(rows []int, groups [][]Vector, ids []string) string {
 		}
 	}
 	return fmt.Sprint(leaves)
-}
-
-func writeAs(t *testing.T, path, id string, rows []int, groups [][]Vector) {
-	t.Helper()
-	out, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	f, err := Create(out, &everyType, Options{Compression: Snappy})
-	if err != nil {
-		t.Fatal(err)
-	}
-	enc := NewEncoder(&everyType, Options{Compression: Snappy})
-	for i, n := range rows {
-		c, err := enc.Encode(n, groups[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Append(c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, _, err := f.Close(id, nil); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestMergeRefuses: files that cannot be merged give an error that names them
