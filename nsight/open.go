@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"tracelake/nsight/btree"
 )
 
 // Kind is a kind of input.
@@ -24,8 +26,6 @@ const (
 	JSONLines
 	Report // .nsys-rep or .qdrep, which only nsys reads
 )
-
-const sqliteMagic = "SQLite format 3\x00"
 
 // Sniff tells what kind of export a file or directory is.
 func Sniff(path string) Kind {
@@ -45,7 +45,7 @@ func Sniff(path string) Kind {
 	n, _ := io.ReadFull(f, head)
 	head = head[:n]
 	switch lower := strings.ToLower(path); {
-	case bytes.HasPrefix(head, []byte(sqliteMagic)):
+	case bytes.HasPrefix(head, []byte(btree.Magic)):
 		return SQLite
 	case isArrowStream(head) && bytes.Contains(head, []byte("table_name")):
 		return ArrowStreams

@@ -157,7 +157,7 @@ func (t *Table) appendJSON(b []byte) []byte {
 			b = append(b, ',')
 		}
 		b = append(b, '\n')
-		b = appendList(b, r)
+		b = appendList(b, r, appendValue)
 	}
 	return append(b, "]}"...)
 }
@@ -166,9 +166,9 @@ func (t *Timeline) appendJSON(b []byte) []byte {
 	b = append(b, `{"leftOut":`...)
 	b = strconv.AppendInt(b, t.LeftOut, 10)
 	b = append(b, `,"classes":`...)
-	b = appendStrings(b, Classes)
+	b = appendList(b, Classes, appendText)
 	b = append(b, `,"names":`...)
-	b = appendStrings(b, t.Names)
+	b = appendList(b, t.Names, appendText)
 	b = append(b, `,"devices":[`...)
 	for i, d := range t.Devices {
 		if i > 0 {
@@ -176,7 +176,7 @@ func (t *Timeline) appendJSON(b []byte) []byte {
 		}
 		// run, rank, trace_id, process, device, gpu, first, last, offset, events, cell, streams
 		b = append(b, "\n{\"of\":"...)
-		b = appendList(b, []any{d.Run, d.Rank, d.TraceID, d.Process, d.Ordinal, d.GPU, d.FirstNS, d.LastNS, d.OffsetNS, d.Events, d.CellNS, d.Streams})
+		b = appendList(b, []any{d.Run, d.Rank, d.TraceID, d.Process, d.Ordinal, d.GPU, d.FirstNS, d.LastNS, d.OffsetNS, d.Events, d.CellNS, d.Streams}, appendValue)
 		b = append(b, `,"lanes":[`...)
 		for j, l := range d.Lanes {
 			if j > 0 {
@@ -194,13 +194,13 @@ func (l *Lane) appendJSON(b []byte) []byte {
 	b = appendValue(b, l.Stream)
 	b = append(b, `,"events":`...)
 	b = strconv.AppendInt(b, l.Events, 10)
-	b = appendNumbers(append(b, `,"start":`...), steps(l.Start))
-	b = appendNumbers(append(b, `,"dur":`...), l.Dur)
-	b = appendNumbers(append(b, `,"cls":`...), l.Class)
-	b = appendNumbers(append(b, `,"name":`...), l.Name)
+	b = appendList(append(b, `,"start":`...), steps(l.Start), appendNumber)
+	b = appendList(append(b, `,"dur":`...), l.Dur, appendNumber)
+	b = appendList(append(b, `,"cls":`...), l.Class, appendNumber)
+	b = appendList(append(b, `,"name":`...), l.Name, appendNumber)
 	if l.merged() {
-		b = appendNumbers(append(b, `,"count":`...), l.Count)
-		b = appendNumbers(append(b, `,"busy":`...), l.Busy)
+		b = appendList(append(b, `,"count":`...), l.Count, appendNumber)
+		b = appendList(append(b, `,"busy":`...), l.Busy, appendNumber)
 	}
 	return append(b, '}')
 }
@@ -225,38 +225,19 @@ func steps(list []int64) []int64 {
 	return out
 }
 
-func appendNumbers[T int | int64](b []byte, list []T) []byte {
-	b = append(b, '[')
-	for i, n := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(b, int64(n), 10)
-	}
-	return append(b, ']')
-}
-
-func appendList(b []byte, list []any) []byte {
+// appendList appends an array, each element as one does.
+func appendList[T any](b []byte, list []T, one func([]byte, T) []byte) []byte {
 	b = append(b, '[')
 	for i, v := range list {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendValue(b, v)
+		b = one(b, v)
 	}
 	return append(b, ']')
 }
 
-func appendStrings(b []byte, list []string) []byte {
-	b = append(b, '[')
-	for i, s := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendText(b, s)
-	}
-	return append(b, ']')
-}
+func appendNumber[T int | int64](b []byte, n T) []byte { return strconv.AppendInt(b, int64(n), 10) }
 
 func appendText(b []byte, s string) []byte { return query.AppendJSON(b, s) }
 

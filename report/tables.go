@@ -105,7 +105,7 @@ func (s source) read(ctx context.Context, db *query.DB, top int) (*Table, error)
 	table := "report_" + s.name
 	// The line break ends a comment in the last line.
 	script := strings.TrimSuffix(strings.TrimSpace(a.SQL), ";")
-	if err := run(ctx, db, "CREATE OR REPLACE TEMP TABLE "+table+" AS (\n"+script+"\n)"); err != nil {
+	if err := db.Exec(ctx, "CREATE OR REPLACE TEMP TABLE "+table+" AS (\n"+script+"\n)"); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
 	if s.aside {
@@ -162,15 +162,6 @@ func advise(t *Table) {
 		info, _ := schema.Describe(schema.Code(code))
 		t.Rows[i] = append(r, info.Do)
 	}
-}
-
-// run runs a statement whose rows do not matter.
-func run(ctx context.Context, db *query.DB, script string) error {
-	rows, err := db.Query(ctx, script)
-	if err != nil {
-		return err
-	}
-	return rows.Close()
 }
 
 // collect returns all rows of a query that has a limit.

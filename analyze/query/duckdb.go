@@ -138,6 +138,15 @@ func (db *DB) Set(ctx context.Context, name string, value any) error {
 	return err
 }
 
+// Exec runs a script whose rows do not matter.
+func (db *DB) Exec(ctx context.Context, script string) error {
+	rows, err := db.Query(ctx, script)
+	if err != nil {
+		return err
+	}
+	return rows.Close()
+}
+
 // Query runs a script and returns the rows of its last statement. Statements
 // that could write a file are refused with ErrForbidden.
 func (db *DB) Query(ctx context.Context, script string) (Rows, error) {

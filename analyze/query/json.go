@@ -6,12 +6,9 @@ import (
 	"strconv"
 )
 
-// AppendJSON appends a value of a row as JSON, as the format JSON prints it.
-func AppendJSON(b []byte, v any) []byte { return appendJSON(b, v) }
-
-// appendJSON writes a value as JSON. Integers keep all their digits; NaN and
+// AppendJSON appends a value of a row as the format JSON prints it. Integers keep all their digits; NaN and
 // the infinities, which JSON does not have, become strings.
-func appendJSON(b []byte, v any) []byte {
+func AppendJSON(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
 		return append(b, "null"...)
@@ -35,7 +32,7 @@ func appendJSON(b []byte, v any) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendJSON(b, x)
+			b = AppendJSON(b, x)
 		}
 		return append(b, ']')
 	case Object:
@@ -44,8 +41,8 @@ func appendJSON(b []byte, v any) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(appendJSON(b, f.Name), ':')
-			b = appendJSON(b, f.Value)
+			b = append(AppendJSON(b, f.Name), ':')
+			b = AppendJSON(b, f.Value)
 		}
 		return append(b, '}')
 	}

@@ -104,7 +104,7 @@ func printCSV(w io.Writer, r Rows) error {
 func printJSON(w io.Writer, r Rows) error {
 	var names [][]byte
 	for _, c := range uniqueNames(r.Columns()) {
-		names = append(names, appendJSON(nil, c))
+		names = append(names, AppendJSON(nil, c))
 	}
 	var line []byte
 	return each(r, func(values []any) error {
@@ -114,7 +114,7 @@ func printJSON(w io.Writer, r Rows) error {
 				line = append(line, ',')
 			}
 			line = append(append(line, names[i]...), ':')
-			line = appendJSON(line, v)
+			line = AppendJSON(line, v)
 		}
 		line = append(line, '}', '\n')
 		_, err := w.Write(line)
@@ -151,7 +151,7 @@ func text(v any) string {
 		}
 		return strings.TrimPrefix(strconv.FormatFloat(v, 'g', -1, 64), "+")
 	case []any, Object:
-		return string(appendJSON(nil, v))
+		return string(AppendJSON(nil, v))
 	}
 	return fmt.Sprint(v)
 }

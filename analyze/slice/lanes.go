@@ -61,16 +61,13 @@ func (s *slicer) findOverlaps(ctx context.Context) error {
 	const cols = "event_index, start_ns, end_ns, pid, pid_text, tid, tid_text, global_pid, device, stream"
 	// Other duration events, such as synchronisation, count where they stand on a
 	// stream's thread.
-	rows, err := s.db.Query(ctx, `CREATE OR REPLACE TEMP TABLE slice_lanes AS
+	err := s.db.Exec(ctx, `CREATE OR REPLACE TEMP TABLE slice_lanes AS
 SELECT `+cols+`, true AS work FROM slice_gpu_events
 UNION ALL SELECT `+cols+`, true FROM slice_ranges WHERE on_gpu
 UNION ALL SELECT `+cols+`, false FROM slice_cpu_events AS c WHERE stream IS NOT NULL AND tid IS NOT NULL
   AND EXISTS (SELECT 1 FROM slice_gpu_events AS g WHERE g.pid = c.pid AND g.tid = c.tid)
 ORDER BY start_ns NULLS LAST, end_ns DESC, event_index`)
 	if err != nil {
-		return err
-	}
-	if err := rows.Close(); err != nil {
 		return err
 	}
 	c := &cursor{db: s.db, table: "slice_lanes"}

@@ -187,11 +187,7 @@ WHERE trace_id = getvariable('slice_trace') AND iteration_id IS NOT NULL ORDER B
 var tables = []string{"gpu_events", "launches", "ranges", "cpu_events", "instants", "counters", "flows", "metadata"}
 
 func (s *slicer) selectRows(ctx context.Context) error {
-	rows, err := s.db.Query(ctx, selectSQL)
-	if err != nil {
-		return err
-	}
-	if err := rows.Close(); err != nil {
+	if err := s.db.Exec(ctx, selectSQL); err != nil {
 		return err
 	}
 	s.rep.Rows = map[string]int64{}

@@ -123,14 +123,11 @@ func (s *slicer) writeArrows(ctx context.Context, out *events) error {
 	if !s.place.nsys {
 		return nil
 	}
-	rows, err := s.db.Query(ctx, `CREATE OR REPLACE TEMP TABLE slice_arrows AS
+	err := s.db.Exec(ctx, `CREATE OR REPLACE TEMP TABLE slice_arrows AS
 SELECT g.event_index, g.start_ns AS work_ns, g.global_pid, g.pid, g.device, g.stream, l.start_ns AS call_ns, l.tid
 FROM slice_gpu_events AS g JOIN slice_launches AS l ON l.event_index = g.launch_id
 ORDER BY g.event_index`)
 	if err != nil {
-		return err
-	}
-	if err := rows.Close(); err != nil {
 		return err
 	}
 	c := &cursor{db: s.db, table: "slice_arrows"}

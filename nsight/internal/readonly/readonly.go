@@ -12,6 +12,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"tracelake/nsight/btree"
 )
 
 // DB is an open database.
@@ -87,7 +89,7 @@ func (db *DB) prepare(path string) (from, query string, err error) {
 	if _, err := io.ReadFull(f, head); err != nil && !slices.Contains([]error{io.EOF, io.ErrUnexpectedEOF}, err) {
 		return "", "", err
 	}
-	wal := string(head[:16]) == "SQLite format 3\x00" && (head[18] == 2 || head[19] == 2)
+	wal := string(head[:16]) == btree.Magic && (head[18] == 2 || head[19] == 2)
 	suffix := "-journal"
 	if wal {
 		suffix = "-wal"
