@@ -48,12 +48,7 @@ in ns. With --compat stormlog the records are exactly those of the stormlog
 package, and what it refuses is refused. Exits with 5 where a trace cannot be
 imported, with 3 where one is partial, and with 2 where options contradict each
 other.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errUsage("activities: name at least one file")
-			}
-			return nil
-		},
+		Args: arguments(1, -1, "name at least one file"),
 		RunE: func(c *cobra.Command, args []string) error { return runActivities(c, o, args) },
 	}
 	o.flags(c.Flags())

@@ -250,9 +250,8 @@ func (o *analyzeOptions) setDevices(ctx context.Context, db *query.DB) error {
 	if err != nil {
 		return errInput("analyze: --devices: %s: %v", o.devices, err)
 	}
-	rows, err := db.Query(ctx, view)
-	if err != nil {
+	if err := db.Exec(ctx, view); err != nil {
 		return errInput("analyze: --devices: %s: %v", o.devices, err)
 	}
-	return rows.Close()
+	return nil
 }

@@ -42,12 +42,7 @@ exports of Nsight Systems), decode, link, write (the whole import, as convert
 does it). A stage does all that the ones before it do; its own share is the
 difference, and may be negative where that is smaller than the noise. Rounds
 alternate between the stages; the fastest run counts.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errUsage("bench: name at least one file or directory")
-			}
-			return nil
-		},
+		Args: arguments(1, -1, "name at least one file or directory"),
 		RunE: func(c *cobra.Command, args []string) error { return runBench(c, o, args) },
 	}
 	o.flags(c.Flags())

@@ -67,12 +67,7 @@ never stops the others.
 
 Prints one line per input to standard error, or JSON lines to standard output
 with --json. Exits with 3 where an input was partial, rejected or unreadable.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errUsage("convert: name at least one file or directory")
-			}
-			return nil
-		},
+		Args: arguments(1, -1, "name at least one file or directory"),
 		RunE: func(c *cobra.Command, args []string) error { return runConvert(c, o, args) },
 	}
 	o.flags(c.Flags())

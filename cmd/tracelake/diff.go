@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -50,12 +49,7 @@ Where there are enough traces, a change without the verdict "slower" breaks no
 limit.`,
 		Example: `  tracelake diff lake:run=before lake:run=after --top 20
   tracelake diff old.json.gz new.json.gz --fail-on '>5%' --fail-on 'kernel>20%'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return errUsage("diff: give two sides")
-			}
-			return nil
-		},
+		Args: arguments(2, 2, "give two sides"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return runDiff(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), args[0], args[1], o)
 		},
@@ -154,32 +148,20 @@ func runDiff(ctx context.Context, stdout, stderr io.Writer, a, b string, o *diff
 }
 
 // side reads one side.
-func (o *diffOptions) side(ctx context.Context, stderr io.Writer, name, text string) (_ *diff.Side, err error) {
+func (o *diffOptions) side(ctx context.Context, stderr io.Writer, name, text string) (side *diff.Side, err error) {
 	path, vars, err := parseSide(text)
 	if err != nil {
 		return nil, err
 	}
-	dir, cleanup, err := lakeOf(ctx, path, stderr)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, cleanup()) }()
-	db, err := openLake(ctx, dir, o.engine)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	for k, v := range vars {
-		if err := db.Set(ctx, k, v); err != nil {
-			return nil, err
+	err = withDataset(ctx, path, o.engine, vars, stderr, func(db *query.DB) error {
+		line, err := db.TrustLine(ctx)
+		if err != nil {
+			return err
 		}
-	}
-	line, err := db.TrustLine(ctx)
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(stderr, "%s %s: %s\n", name, text, line)
-	side, err := diff.ReadSide(ctx, db, diff.By(o.by))
+		fmt.Fprintf(stderr, "%s %s: %s\n", name, text, line)
+		side, err = diff.ReadSide(ctx, db, diff.By(o.by))
+		return err
+	})
 	if err == nil && side.Traces() == 0 {
 		return nil, errInput("diff: %s: %s selects no trace", name, text)
 	}

@@ -32,12 +32,7 @@ func newInspectCommand() *cobra.Command {
 		Short: "Say what is in a trace, without writing anything",
 		Long: `Read traces and print header, event counts, devices, links and problems. Exits
 with 5 where a file is no trace, and with 3 where one is partial.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errUsage("inspect: name at least one file")
-			}
-			return nil
-		},
+		Args: arguments(1, -1, "name at least one file"),
 		RunE: func(c *cobra.Command, args []string) error { return runInspect(c, o, args) },
 	}
 	o.flags(c.Flags())

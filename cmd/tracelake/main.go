@@ -61,7 +61,36 @@ unreadable or invalid; 130 and 143 interrupted.`,
 	root.AddCommand(newConvertCommand(), newInspectCommand(), newVersionCommand())
 	root.AddCommand(moreCommands()...)
 	root.CompletionOptions.HiddenDefaultCmd = false
+	blameUsage(root)
 	return root
+}
+
+// blameUsage makes wrong arguments of every command errors of usage.
+func blameUsage(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			err := check(c, args)
+			var known *exitError
+			if err != nil && !errors.As(err, &known) {
+				return errUsage("%v", err)
+			}
+			return err
+		}
+	}
+	for _, sub := range c.Commands() {
+		blameUsage(sub)
+	}
+}
+
+// arguments asks for least to most arguments, or any number from least on where
+// most is negative, and says what to give.
+func arguments(least, most int, give string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if n := len(args); n < least || most >= 0 && n > most {
+			return errUsage("%s: %s", c.Name(), give)
+		}
+		return nil
+	}
 }
 
 // signalError is the cause of a context that a signal ended.

@@ -42,7 +42,7 @@ It may run beside imports and queries: a directory changes in one step, so that
 its readers see the files before or after, never both; a query that has listed
 files but not opened them can fail and may be repeated. When the command is
 killed nothing is lost. It needs a local Linux or macOS file system.`,
-		Args: cobra.MatchAll(cobra.ExactArgs(1)),
+		Args: arguments(1, 1, "give a dataset"),
 		RunE: func(c *cobra.Command, args []string) error {
 			comp, err := columnar.ParseCompression(compression)
 			if err != nil {
@@ -99,7 +99,7 @@ func newVacuumCommand() *cobra.Command {
 What a writer of this machine left goes at once. What one of another machine
 left, and files without a trace, go when they are older than --older-than, which
 must be longer than any import takes. Committed rows are never touched.`,
-		Args: cobra.MatchAll(cobra.ExactArgs(1)),
+		Args: arguments(1, 1, "give a dataset"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if age < 0 {
 				return errUsage("--older-than must not be negative")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tracelake/nsight/btree"
 	"tracelake/redact"
 )
 
@@ -35,12 +35,7 @@ stay, and tell what ran to whoever knows the model.`,
 		Example: `  tracelake redact rank0.pt.trace.json.gz --dry-run
   tracelake redact rank0.pt.trace.json.gz --key "$KEY" -o public.json.gz
   tracelake redact report.sqlite --keep '^attention' -o public.sqlite`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errUsage("redact: give one trace")
-			}
-			return nil
-		},
+		Args: arguments(1, 1, "give one trace"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return runRedact(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), args[0], o)
 		},
@@ -90,12 +85,12 @@ func runRedact(ctx context.Context, stdout, stderr io.Writer, path string, o *re
 		return errInput("redact: %v", err)
 	}
 	defer in.Close()
-	head := make([]byte, 16)
+	head := make([]byte, len(btree.Magic))
 	n, err := io.ReadFull(in, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return errInput("redact: %v", err)
 	}
-	if bytes.HasPrefix(head[:n], []byte("SQLite format 3")) {
+	if string(head[:n]) == btree.Magic {
 		err = redactReport(ctx, p, path, o)
 	} else {
 		if _, err := in.Seek(0, io.SeekStart); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tracelake/analyze/query"
 	"tracelake/report"
 )
 
@@ -40,12 +40,7 @@ docs/report.md has the limits.`,
 		Example: `  tracelake report lake -o report.html
   tracelake report lake --run train --rank 0 --top 500 -o rank0.html
   tracelake report trace.json.gz -o trace.html`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errUsage("report: give a dataset")
-			}
-			return nil
-		},
+		Args: arguments(1, 1, "give a dataset"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.given = func(flag string) bool { return c.Flags().Changed(flag) }
 			return runReport(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), args[0], o)
@@ -111,45 +106,32 @@ func shellWord(w string) string {
 	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
-func runReport(ctx context.Context, stdout, stderr io.Writer, path string, o *reportOptions) (err error) {
+func runReport(ctx context.Context, stdout, stderr io.Writer, path string, o *reportOptions) error {
 	if o.output == "" {
 		return errUsage("report: -o FILE is required")
 	}
 	if err := report.CheckTop(o.top); err != nil {
 		return errUsage("report: --top: %v", err)
 	}
-	dir, cleanup, err := lakeOf(ctx, path, stderr)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cleanup()) }()
-	db, err := openLake(ctx, dir, o.engine)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	for name, value := range o.selection() {
-		if err := db.Set(ctx, name, value); err != nil {
-			return err
-		}
-	}
 	title := o.title
 	if title == "" {
 		title = filepath.Base(filepath.Clean(path))
 	}
-	r, err := report.Collect(ctx, db, report.Options{
-		Title: title, Lake: path, Command: o.command(path), Version: writer(), Date: o.date, Top: int(o.top),
+	return withDataset(ctx, path, o.engine, o.selection(), stderr, func(db *query.DB) error {
+		r, err := report.Collect(ctx, db, report.Options{
+			Title: title, Lake: path, Command: o.command(path), Version: writer(), Date: o.date, Top: int(o.top),
+		})
+		if err != nil {
+			return err
+		}
+		if r.Traces() == 0 {
+			return errInput("report: %s: no trace is selected", path)
+		}
+		line, err := db.TrustLine(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(stderr, line)
+		return writeTo(o.output, stdout, r.Write)
 	})
-	if err != nil {
-		return err
-	}
-	if r.Traces() == 0 {
-		return errInput("report: %s: no trace is selected", path)
-	}
-	line, err := db.TrustLine(ctx)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(stderr, line)
-	return writeTo(o.output, stdout, r.Write)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 
+	"tracelake/analyze/query"
 	"tracelake/analyze/slice"
 )
 
@@ -40,12 +41,7 @@ call that launched it, the range that gives it its iteration and the operator
 that caused it, also where these lie outside. Times are never cut.`,
 		Example: `  tracelake slice lake --rank 3 --iteration 12 -o step12.json.gz
   tracelake slice huge.pt.trace.json.gz --from 1.5s --to 1.6s -o part.json.gz`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errUsage("slice: give one dataset or trace")
-			}
-			return nil
-		},
+		Args: arguments(1, 1, "give one dataset or trace"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.given = func(flag string) bool { return c.Flags().Changed(flag) }
 			return runSlice(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), args[0], o)
@@ -88,7 +84,7 @@ func (o *sliceOptions) options() (slice.Options, error) {
 	return out, nil
 }
 
-func runSlice(ctx context.Context, stdout, stderr io.Writer, path string, o *sliceOptions) (err error) {
+func runSlice(ctx context.Context, stdout, stderr io.Writer, path string, o *sliceOptions) error {
 	opts, err := o.options()
 	if err != nil {
 		return err
@@ -100,33 +96,24 @@ func runSlice(ctx context.Context, stdout, stderr io.Writer, path string, o *sli
 	if same(path, o.output) {
 		return errUsage("slice: %s is the input; give the output another name", o.output)
 	}
-	dir, cleanup, err := lakeOf(ctx, path, stderr)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cleanup()) }()
-	db, err := openLake(ctx, dir, o.engine)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	selected := map[string]any{}
 	for flag, value := range map[string]any{"run": o.run, "rank": o.rank, "trace": o.trace} {
 		if o.given(flag) {
-			if err := db.Set(ctx, flag, value); err != nil {
-				return err
-			}
+			selected[flag] = value
 		}
 	}
 	var rep *slice.Report
-	err = writeTo(o.output, stdout, func(w io.Writer) error {
-		z, err := pack(w)
-		if err != nil {
-			return err
-		}
-		if rep, err = slice.Write(ctx, db, z, opts); err != nil {
-			return errors.Join(err, z.Close())
-		}
-		return z.Close()
+	err = withDataset(ctx, path, o.engine, selected, stderr, func(db *query.DB) error {
+		return writeTo(o.output, stdout, func(w io.Writer) error {
+			z, err := pack(w)
+			if err != nil {
+				return err
+			}
+			if rep, err = slice.Write(ctx, db, z, opts); err != nil {
+				return errors.Join(err, z.Close())
+			}
+			return z.Close()
+		})
 	})
 	var selection *slice.SelectionError
 	if errors.As(err, &selection) {

@@ -47,12 +47,7 @@ file, no network, no extensions. Redirect the output to keep it.`,
 		Example: `  tracelake sql lake "SELECT name, sum(dur_ns) FROM gpu_events GROUP BY name"
   tracelake sql lake -f analyze/query/sql/kernels.sql --format csv > kernels.csv
   tracelake sql lake --max-memory 2GiB --temp-dir /scratch`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 1 || len(args) > 2 {
-				return errUsage("sql: give a dataset, and a query or -f FILE")
-			}
-			return nil
-		},
+		Args: arguments(1, 2, "give a dataset, and a query or -f FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.lake = args[0]
 			if o.given = len(args) == 2; o.given {

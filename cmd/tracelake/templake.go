@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"tracelake/analyze/query"
 	"tracelake/convert"
 	"tracelake/schema/lake"
 )
@@ -43,4 +44,25 @@ func lakeOf(ctx context.Context, path string, stderr io.Writer) (dir string, cle
 		return "", nothing, errors.Join(err, cleanup())
 	}
 	return tmp, cleanup, nil
+}
+
+// withDataset opens what a path names, as lakeOf does, and sets variables that
+// select a part of it.
+func withDataset(ctx context.Context, path string, e engineFlags, vars map[string]any, stderr io.Writer, use func(*query.DB) error) (err error) {
+	dir, cleanup, err := lakeOf(ctx, path, stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cleanup()) }()
+	db, err := openLake(ctx, dir, e)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	for name, value := range vars {
+		if err := db.Set(ctx, name, value); err != nil {
+			return err
+		}
+	}
+	return use(db)
 }

@@ -19,7 +19,7 @@ func newViewsCommand() *cobra.Command {
 table, the shared views and macros that the analyses use.`,
 		Example: `  tracelake views lake | duckdb -init /dev/stdin
   tracelake views lake --root s3://bucket/lake > views.sql`,
-		Args: cobra.MatchAll(cobra.ExactArgs(1)),
+		Args: arguments(1, 1, "give a dataset"),
 		RunE: func(c *cobra.Command, args []string) error {
 			l, err := lake.Open(args[0])
 			if err != nil {

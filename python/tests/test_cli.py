@@ -29,6 +29,12 @@ def test_usage_errors(tracelake, tmp_path):
         ["activities", VISIBLE / "09_same_stream_overlap.json", "--compat", "other"],
         ["activities", VISIBLE / "09_same_stream_overlap.json", "--detail", "event"],
         ["inspect"],
+        ["compact"],
+        ["vacuum", "a", "b"],
+        ["views"],
+        ["analyze", "kernels", "a", "b"],
+        ["version", "x"],
+        ["no-such-command"],
     ):
         p = tracelake(*args, ok=(2,))
         assert p.stdout == "" and p.stderr.startswith("tracelake: "), args

@@ -10,6 +10,7 @@ process but the readers of Parquet files.
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import json
 import os
@@ -117,8 +118,6 @@ class Lake:
         self.path = pathlib.Path(path)
         if not (self.path / "_tracelake" / "format.json").is_file():
             raise FileNotFoundError(f"{self.path} is not a tracelake dataset")
-        self._views: str | None = None
-        self._duckdb = None
 
     def __repr__(self) -> str:
         return f"tracelake.open({str(self.path)!r})"
@@ -153,19 +152,21 @@ class Lake:
 
     def duckdb(self):
         """A DuckDB connection with a view per table and the macros of tracelake."""
-        if self._duckdb is None:
-            import duckdb
+        return self._connection
 
-            con = duckdb.connect()
-            con.execute(_run(["views", str(self.path)]).stdout.decode())
-            self._duckdb = con
-        return self._duckdb
+    @functools.cached_property
+    def _connection(self):
+        import duckdb
+
+        con = duckdb.connect()
+        con.execute(_run(["views", str(self.path)]).stdout.decode())
+        return con
 
     def sql(self, query: str, **parameters):
         """Runs SQL in the DuckDB of this process and returns a relation."""
         return self.duckdb().sql(query, params=parameters or None)
 
-    @property
+    @functools.cached_property
     def analyses(self) -> dict[str, str]:
         """The analyses by name, with what they answer."""
         found = re.findall(r"^  (\S+) +(.+)$", _run(["analyze", "--list"]).stdout.decode(), re.M)
