@@ -303,6 +303,70 @@ func TestDamagedShared(t *testing.T) {
 	}
 }
 
+// halfDone merges the parts of diagnostics as far as the journal and, where
+// asked for, the swap of the directory; the commits do not know of it.
+func halfDone(t *testing.T, l *Lake, swapped bool) (*Txn, change) {
+	t.Helper()
+	dirs, err := l.partsByDir(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := "diagnostics/run=job/rank=0"
+	staged, txn, err := l.stage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = txn.Abort() })
+	ch := change{Dir: dir}
+	if _, err := l.merge(staged, dir, dirs[dir], &ch, columnar.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeJSON(l.meta(layoutJournal), &ch, createFile); err != nil {
+		t.Fatal(err)
+	}
+	if swapped {
+		if err := exchange(staged, l.Abs(dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return txn, ch
+}
+
+// TestMoverDies: whoever waits while another process moves files finds the
+// change that it left when it died, and finishes it before anything else.
+func TestMoverDies(t *testing.T) {
+	id := record("trace 1", "job", nil).TraceID
+	for name, waiting := range map[string]func(*Lake) error{
+		"remove":  func(l *Lake) error { return l.remove(id) },
+		"replace": func(l *Lake) error { _, err := putRows(l, "trace 1", 0, 20, true); return err },
+		"sweep":   func(l *Lake) error { _, err := l.Sweep(-time.Hour); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := create(t, t.TempDir())
+			for i := range 3 {
+				if _, err := putRows(l, fmt.Sprint("trace ", i), 0, 10, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			mover := create(t, l.root)
+			lock, err := mover.moveAlone()
+			if err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error)
+			go func() { done <- waiting(l) }()
+			time.Sleep(50 * time.Millisecond) // long enough to wait for the lock
+			halfDone(t, mover, true)
+			lock.Close()
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			checkRows(t, l, "diagnostics")
+			checkRows(t, l, "traces")
+		})
+	}
+}
+
 // TestHalfDone stops a change at each of its steps, as a kill would.
 func TestHalfDone(t *testing.T) {
 	for _, step := range []string{"journal", "exchange", "one commit", "all commits"} {
@@ -313,28 +377,7 @@ func TestHalfDone(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			dirs, err := l.partsByDir(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			dir := "diagnostics/run=job/rank=0"
-			staged, txn, err := l.stage()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer txn.Abort()
-			ch := change{Dir: dir}
-			if _, err := l.merge(staged, dir, dirs[dir], &ch, columnar.Options{}); err != nil {
-				t.Fatal(err)
-			}
-			if err := writeJSON(l.meta(layoutJournal), &ch, createFile); err != nil {
-				t.Fatal(err)
-			}
-			if step != "journal" {
-				if err := exchange(staged, l.Abs(dir)); err != nil {
-					t.Fatal(err)
-				}
-			}
+			txn, ch := halfDone(t, l, step != "journal")
 			moves := map[string]int{"one commit": 1, "all commits": 3}[step]
 			for _, m := range ch.Moves[:moves] {
 				c, err := l.readCommit(m.TraceID)

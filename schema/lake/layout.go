@@ -71,15 +71,35 @@ func (l *Lake) settle() error {
 	return err
 }
 
+// holdSettled holds the layout together with others, with no change left half
+// done. Whoever held it alone may have died while this process waited, so that
+// only who holds it can tell.
+func (l *Lake) holdSettled() (*os.File, error) {
+	for {
+		lock, err := l.holdLayout(lockShared)
+		if err != nil {
+			return nil, err
+		}
+		_, err = os.Stat(l.meta(layoutJournal))
+		if errors.Is(err, fs.ErrNotExist) {
+			return lock, nil
+		}
+		lock.Close()
+		if err != nil {
+			return nil, fmt.Errorf("lake: %w", err)
+		}
+		if err := l.settle(); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // apart holds the layout with none of the named traces sharing files with
 // others. Where first, asked while the layout is held, returns an error, nothing
 // is done; it may be nil.
 func (l *Lake) apart(first func() error, traceIDs ...string) (*os.File, error) {
 	for {
-		if err := l.settle(); err != nil {
-			return nil, err
-		}
-		lock, err := l.holdLayout(lockShared)
+		lock, err := l.holdSettled()
 		if err != nil {
 			return nil, err
 		}
