@@ -202,7 +202,7 @@ func (d *decoder) events(i, stop int) (next int, st status) {
 	d.start = i
 	cur := stateNone
 	first, inArgs := true, false
-	kind := kindNone
+	var kind valueKind
 	var g step
 	for {
 		var key int

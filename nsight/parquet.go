@@ -106,7 +106,7 @@ func (p *parquetTable) bind(file *parquet.File, wants []want) ([]*leafColumn, er
 		if !c.Leaf() || c.MaxRepetitionLevel() > 0 {
 			return nil, reject("%s: column %s is nested", p.path, w.name)
 		}
-		l := &leafColumn{index: int(c.Index()), buf: make([]parquet.Value, 1024)}
+		l := &leafColumn{index: c.Index(), buf: make([]parquet.Value, 1024)}
 		if t := c.Type().LogicalType(); t != nil {
 			if i, ok := t.Value.(*format.IntType); ok {
 				l.unsigned = !i.IsSigned

@@ -244,10 +244,10 @@ func (r *reader) memoryRows(ctx context.Context, e *emitter) error {
 		e.int("device_type", 1)
 		e.int("addr", cell(b, 4, i))
 		bytes := cell(b, 5, i)
-		switch op := cell(b, 7, i); {
-		case op == 0:
+		switch cell(b, 7, i) {
+		case 0:
 			e.text("name", "allocation")
-		case op == 1:
+		case 1:
 			e.text("name", "deallocation")
 			if bytes != schema.Null {
 				bytes = -bytes

@@ -80,12 +80,12 @@ func (r *rewriter) value(i int, rl *rule, depth int) (int, error) {
 	if depth > maxNesting {
 		return 0, r.fail(i, fmt.Sprintf("a value is nested deeper than %d", maxNesting))
 	}
-	switch c := r.b[i]; {
-	case c == '"':
+	switch r.b[i] {
+	case '"':
 		return r.text(i, rl)
-	case c == '{':
+	case '{':
 		return r.object(i, rl, depth)
-	case c == '[':
+	case '[':
 		return r.list(i, rl, depth)
 	}
 	return r.scalar(i, rl)

@@ -269,7 +269,7 @@ func eventRow(t *schema.Trace, links *link.Links, i int) row {
 			"pid": num(t, l.Launch.PID), "tid": num(t, l.Launch.TID), "ts_us": floatUS(l.Launch.TSUS), "name": text(l.Launch.Name),
 		}
 	}
-	var name any = text(e.Name)
+	name := text(e.Name)
 	if t.NullName.OK && t.GPU.Name[i] == t.NullName.V {
 		name = nil
 	}

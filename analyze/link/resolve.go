@@ -137,7 +137,8 @@ func Resolve(t *schema.Trace, o Options) *Links {
 	}
 	for i := range n {
 		var launch int32
-		method, reason := Unlinked, NoLaunch
+		var method Method
+		reason := NoLaunch
 		if c := t.GPU.Correlation[i]; c != schema.Null {
 			launch, reason = calls.find(pidOf(&t.GPU, i), c)
 			method = ByCorrelation

@@ -21,12 +21,12 @@ func printParquet(w io.Writer, r Rows) error {
 	kinds := make([]string, len(names))
 	for i, c := range r.Columns() {
 		var n parquet.Node
-		switch kind := strings.ToUpper(c.Type); {
-		case kind == "BOOLEAN":
+		switch strings.ToUpper(c.Type) {
+		case "BOOLEAN":
 			n, kinds[i] = parquet.Leaf(parquet.BooleanType), "bool"
-		case kind == "BIGINT" || kind == "INTEGER" || kind == "SMALLINT" || kind == "TINYINT" || kind == "UINTEGER" || kind == "USMALLINT" || kind == "UTINYINT":
+		case "BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UINTEGER", "USMALLINT", "UTINYINT":
 			n, kinds[i] = parquet.Int(64), "int"
-		case kind == "DOUBLE" || kind == "FLOAT":
+		case "DOUBLE", "FLOAT":
 			n, kinds[i] = parquet.Leaf(parquet.DoubleType), "float"
 		default:
 			n, kinds[i] = parquet.String(), "text"

@@ -21,7 +21,7 @@ FROM (`+sql+`)`)
 	if err != nil {
 		return "", err
 	}
-	defer rows.Close()
+	defer rows.Close() //nolint:errcheck // only read
 	v := make([]any, 5)
 	if err := rows.Next(v); err != nil {
 		return "", err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -84,7 +85,7 @@ func (w *writer) integers(table string, values []int64) {
 	}
 }
 
-func write(path string, o options) error {
+func write(path string, o options) (err error) {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return err
 	}
@@ -92,7 +93,7 @@ func write(path string, o options) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { err = errors.Join(err, conn.Close()) }()
 	script := []string{"PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF", "BEGIN"}
 	for _, t := range tables {
 		script = append(script, "CREATE TABLE "+t.name+" ("+t.columns+")")

@@ -229,14 +229,14 @@ func summaryLine(s *collect.Summary, dir string) string {
 	return fmt.Sprintf("%d models, %d of %d jobs: %s; in %.1f s, into %s", s.Models, s.Jobs, s.Planned, strings.Join(parts, ", "), s.Seconds, dir)
 }
 
-func runCollectPlan(c *cobra.Command, o *collectOptions) error {
+func runCollectPlan(c *cobra.Command, o *collectOptions) (err error) {
 	opts, err := o.options(c.Flags())
 	if err != nil {
 		return collectError(err)
 	}
 	opts.Notice = func(text string) { fmt.Fprintln(c.ErrOrStderr(), "notice    "+text) }
 	out := bufio.NewWriter(c.OutOrStdout())
-	defer out.Flush()
+	defer func() { err = errors.Join(err, out.Flush()) }()
 	if o.json {
 		enc := json.NewEncoder(out)
 		return collectError(collect.Plan(c.Context(), opts, func(p collect.Planned) { _ = enc.Encode(p) }))

@@ -3,6 +3,7 @@ package inflate
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 )
 
@@ -141,7 +142,7 @@ func (b *batch) decode() {
 	// One byte more, to come upon the end.
 	n, err := io.ReadFull(z, b.text[:b.size+1])
 	b.text = b.text[:n]
-	b.doubt = n != b.size || err == nil || z.err != io.EOF || z.trailing || z.members != b.blocks
+	b.doubt = n != b.size || err == nil || !errors.Is(z.err, io.EOF) || z.trailing || z.members != b.blocks
 }
 
 // inOrder gives back what was taken and reads on in order.

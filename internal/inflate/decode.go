@@ -2,6 +2,7 @@ package inflate
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 )
 
@@ -108,7 +109,7 @@ func (d *decoder) want(k int) {
 
 // cut is the error of a stream that goes on behind what can be read.
 func (d *decoder) cut() error {
-	if d.srcErr != io.EOF {
+	if !errors.Is(d.srcErr, io.EOF) {
 		return d.srcErr
 	}
 	return io.ErrUnexpectedEOF

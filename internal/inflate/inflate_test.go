@@ -38,7 +38,7 @@ type outcome struct {
 func class(err error) string {
 	var c *CorruptError
 	switch {
-	case err == nil || err == io.EOF:
+	case err == nil, errors.Is(err, io.EOF):
 		return ""
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "cut"
@@ -87,7 +87,7 @@ func theirs(b []byte, open func(io.Reader) (gzipReader, error)) outcome {
 			}
 		}
 		z, err := open(src)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
@@ -339,18 +339,17 @@ func TestTraces(t *testing.T) {
 // the end.
 func blocked(t testing.TB, text []byte, size int) []byte {
 	var out []byte
-	for first := true; len(text) > 0 || first; first = false {
+	for {
 		k := min(size, len(text))
 		b := compress(t, text[:k], 6)
 		text = text[k:]
 		out = append(out, 0x1f, 0x8b, 8, flagExtra, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0)
 		out = binary.LittleEndian.AppendUint16(out, uint16(len(b)-10+blockHeader-1))
 		out = append(out, b[10:]...)
-		if len(text) == 0 && k > 0 {
-			first = true
+		if k == 0 {
+			return out
 		}
 	}
-	return out
 }
 
 // TestBlocks reads blocks side by side, whole, cut off, damaged, and with sizes

@@ -118,7 +118,7 @@ func (r *Reader) step() error {
 	r.text = d.win[from:d.wr]
 	r.crc = crc32.Update(r.crc, crc32.IEEETable, r.text)
 	r.size += uint32(len(r.text))
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		r.inText = false
 		return r.trailer()
 	}
@@ -237,7 +237,7 @@ func (r *Reader) skipPadding() error {
 	for {
 		d.want(2)
 		if d.ip == d.n {
-			if d.srcErr != io.EOF {
+			if !errors.Is(d.srcErr, io.EOF) {
 				return d.srcErr
 			}
 			return io.EOF

@@ -89,7 +89,7 @@ func build(tab []entry, first int, lens []uint8, symbols []entry) bool {
 		}
 		next[l+1] = next[l] + count[l]
 	}
-	if left > 0 && longest > 0 && !(longest == 1 && count[1] == 1) {
+	if left > 0 && longest > 0 && (longest != 1 || count[1] != 1) {
 		return false
 	}
 	if left > 0 {

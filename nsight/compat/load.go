@@ -27,7 +27,7 @@ func Load(path string) (*schema.Trace, error) {
 	if err != nil {
 		return nil, refusal(err)
 	}
-	defer db.Close()
+	defer db.Close() //nolint:errcheck // only read
 	l := &loader{conn: db.Conn, strings: map[int64]value{}, names: map[string]uint32{}}
 	l.t = &schema.Trace{Source: "nsys", TraceID: schema.Some(filepath.Base(path)), DeviceNames: map[int64]string{}}
 	l.t.Launches.FloatTicks = true
