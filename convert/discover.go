@@ -1,8 +1,8 @@
 package convert
 
 import (
+	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -13,9 +13,9 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
-
 	"tracelake/collected"
+	"tracelake/internal/inflate"
+	"tracelake/internal/unpack"
 	"tracelake/nsight"
 	"tracelake/schema/lake"
 )
@@ -206,7 +206,7 @@ func looksLikeTrace(path string) bool {
 		return false
 	}
 	defer f.Close()
-	return startsLikeJSON(f, 0)
+	return startsLikeJSON(bufio.NewReader(f), 0)
 }
 
 // mentions reports whether a word stands near the start of a file, where a
@@ -233,23 +233,19 @@ func hasExport(report string) bool {
 	return false
 }
 
-func startsLikeJSON(r io.Reader, depth int) bool {
-	head := make([]byte, 512)
-	n, _ := io.ReadFull(r, head)
-	head = head[:n]
-	again := io.MultiReader(bytes.NewReader(head), r)
-	switch {
-	case depth < 2 && bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(again)
-		return err == nil && startsLikeJSON(z, depth+1)
-	case depth < 2 && bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(again, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(1<<27))
-		if err != nil {
-			return false
-		}
-		defer z.Close()
-		return startsLikeJSON(z, depth+1)
+// maxLayers is how many compressions around each other are looked through.
+const maxLayers = 2
+
+func startsLikeJSON(br *bufio.Reader, depth int) bool {
+	layer, err := unpack.Open(br, inflate.Options{})
+	if err != nil {
+		return false
 	}
+	if layer != nil {
+		defer layer.Close()
+		return depth < maxLayers && startsLikeJSON(bufio.NewReader(layer), depth+1)
+	}
+	head, _ := br.Peek(512)
 	head = bytes.TrimPrefix(head, []byte{0xef, 0xbb, 0xbf})
 	head = bytes.TrimLeft(head, " \t\r\n")
 	return len(head) > 0 && (head[0] == '{' || head[0] == '[')

@@ -2,7 +2,6 @@ package kineto
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/text/transform"
 
 	"tracelake/internal/inflate"
+	"tracelake/internal/unpack"
 	"tracelake/schema"
 )
 
@@ -34,43 +34,36 @@ func openText(src io.Reader, blocks inflate.Options) (*textReader, error) {
 		if depth > maxNestedGzip {
 			return nil, reject("compressed more than %d times", maxNestedGzip)
 		}
-		head, err := br.Peek(4)
-		if err != nil && !errors.Is(err, io.EOF) {
+		layer, err := unpack.Open(br, blocks)
+		if err != nil {
 			return nil, err
 		}
-		var inner io.Reader
-		switch {
-		case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-			z := inflate.Open(br, blocks)
-			t.close = append(t.close, z.Close)
-			inner = &stopReader{t: t, r: z}
-		case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-			z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(1<<27))
-			if err != nil {
-				return nil, reject("zstd: %v", err)
-			}
-			t.close = append(t.close, z.Close)
-			inner = &stopReader{t: t, r: z}
-		default:
+		if layer == nil {
 			t.r = br
-			return t, t.decodeText(br, head)
+			return t, t.decodeText(br)
 		}
+		t.close = append(t.close, layer.Close)
 		if depth > 0 {
 			t.note(schema.NestedGzip, "compressed data inside compressed data")
 		}
-		br = bufio.NewReaderSize(inner, bufSize)
+		br = bufio.NewReaderSize(&stopReader{t: t, r: layer}, bufSize)
 	}
 }
 
 // decodeText deals with byte order marks.
-func (t *textReader) decodeText(br *bufio.Reader, head []byte) error {
-	switch {
-	case bytes.HasPrefix(head, []byte{0xef, 0xbb, 0xbf}):
+func (t *textReader) decodeText(br *bufio.Reader) error {
+	head, err := unpack.Head(br)
+	if err != nil {
+		return err
+	}
+	switch unpack.MarkOf(head) {
+	case unpack.UTF8:
 		_, _ = br.Discard(3)
 		t.note(schema.ByteOrderMark, "UTF-8 byte order mark")
-	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
+	case unpack.UTF16:
 		t.note(schema.UTF16, "text is UTF-16")
 		t.r = transform.NewReader(br, unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder())
+	case unpack.NoMark:
 	}
 	return nil
 }
@@ -121,7 +114,7 @@ func isZstd(err error) bool {
 // stopReader ends at the first error of a decompressor.
 type stopReader struct {
 	t    *textReader
-	r    io.Reader
+	r    *unpack.Layer
 	done bool
 }
 
@@ -134,7 +127,7 @@ func (s *stopReader) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	s.done = true
-	if z, ok := s.r.(*inflate.Reader); ok && z.Trailing() {
+	if s.r.Trailing() {
 		s.t.note(schema.TrailingBytes, "bytes behind the compressed stream")
 	}
 	return n, s.t.ended(err)

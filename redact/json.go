@@ -15,11 +15,15 @@ const maxNesting = 1000
 
 // SyntaxError says where a text is not the JSON of a trace.
 type SyntaxError struct {
-	Offset int64 // in the decompressed text
-	What   string
+	Offset  int64 // in the decompressed text
+	What    string
+	Foreign bool // nothing that a trace holds was found
 }
 
 func (e *SyntaxError) Error() string {
+	if e.Foreign {
+		return e.What
+	}
 	return fmt.Sprintf("%s at byte %d; \"tracelake slice FILE -o CLEAN.json\" writes what can be read of it as a clean trace", e.What, e.Offset)
 }
 
@@ -62,7 +66,7 @@ type rewriter struct {
 }
 
 func (r *rewriter) fail(i int, what string) error {
-	return &SyntaxError{r.off + int64(i), what}
+	return &SyntaxError{Offset: r.off + int64(i), What: what}
 }
 
 func space(b []byte, i int) int {

@@ -57,7 +57,7 @@ func (c *copier) rule(v []byte) *rule {
 	return rl
 }
 
-func (c *copier) fail(what string) error { return &SyntaxError{c.off, what} }
+func (c *copier) fail(what string) error { return &SyntaxError{Offset: c.off, What: what} }
 
 // peek copies white space and returns the next character.
 func (c *copier) peek() (byte, error) {
@@ -155,8 +155,14 @@ func (c *copier) rewrite(b []byte, rl *rule) error {
 }
 
 func (c *copier) document() error {
-	b, err := c.take("{[", "no trace: neither a JSON object nor a list of events")
+	b, err := c.peek()
 	if err != nil {
+		return err
+	}
+	if b != '{' && b != '[' {
+		return &SyntaxError{Offset: c.off, What: "no trace: neither JSON of Kineto nor an export of Nsight Systems", Foreign: true}
+	}
+	if _, err := c.take("{[", ""); err != nil {
 		return err
 	}
 	if b == '[' {

@@ -2,70 +2,71 @@ package redact
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
+	"tracelake/internal/inflate"
+	"tracelake/internal/unpack"
 )
 
 // Open returns the text of a trace that may be compressed. UTF-16 and text that
-// was compressed twice are refused.
+// was compressed twice are refused, and so is whatever follows a compressed text.
 func Open(in io.Reader) (io.ReadCloser, error) {
-	b := bufio.NewReaderSize(in, 1<<18)
-	r, err := inflate(b)
+	stored := bufio.NewReaderSize(in, 1<<18)
+	layer, err := unpack.Open(stored, inflate.Options{})
 	if err != nil {
 		return nil, err
 	}
-	text := bufio.NewReaderSize(r, 1<<18)
-	head, err := text.Peek(4)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, errors.Join(err, r.Close())
+	if layer == nil {
+		return plainText(stored, func() {})
 	}
-	switch {
-	case bytes.HasPrefix(head, gzipMagic), bytes.HasPrefix(head, zstdMagic):
-		err = errors.New("compressed twice: unpack it once")
-	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
-		err = errors.New("the text is UTF-16: convert it to UTF-8")
-	case bytes.HasPrefix(head, []byte{0xef, 0xbb, 0xbf}):
-		_, err = text.Discard(3)
-	default:
-		err = nil
-	}
-	if err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{text, r}, nil
+	return plainText(bufio.NewReaderSize(whole{layer}, 1<<18), layer.Close)
 }
 
-var (
-	gzipMagic = []byte{0x1f, 0x8b}
-	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
-)
+// text is the text of a trace, with what ends its use.
+type text struct {
+	*bufio.Reader
+	close func()
+}
 
-func inflate(b *bufio.Reader) (io.ReadCloser, error) {
-	head, err := b.Peek(4)
-	if err != nil && !errors.Is(err, io.EOF) {
+func (t text) Close() error {
+	t.close()
+	return nil
+}
+
+func plainText(b *bufio.Reader, shut func()) (io.ReadCloser, error) {
+	head, err := unpack.Head(b)
+	if err == nil && unpack.FormOf(head) != unpack.Plain {
+		err = errors.New("compressed twice: unpack it once")
+	}
+	if err == nil {
+		switch unpack.MarkOf(head) {
+		case unpack.UTF16:
+			err = errors.New("the text is UTF-16: convert it to UTF-8")
+		case unpack.UTF8:
+			_, err = b.Discard(3)
+		case unpack.NoMark:
+		}
+	}
+	if err != nil {
+		shut()
 		return nil, err
 	}
+	return text{b, shut}, nil
+}
+
+// whole reads a compressed text that has to be whole, and all there is.
+type whole struct{ *unpack.Layer }
+
+func (w whole) Read(p []byte) (int, error) {
+	n, err := w.Layer.Read(p)
 	switch {
-	case bytes.HasPrefix(head, gzipMagic):
-		z, err := gzip.NewReader(b)
-		if err != nil {
-			return nil, fmt.Errorf("gzip: %w", err)
-		}
-		return z, nil
-	case bytes.HasPrefix(head, zstdMagic):
-		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(1<<27))
-		if err != nil {
-			return nil, fmt.Errorf("zstd: %w", err)
-		}
-		return z.IOReadCloser(), nil
+	case err == nil:
+	case !errors.Is(err, io.EOF):
+		err = fmt.Errorf("%s: %w", w.Form, err)
+	case w.Trailing():
+		err = fmt.Errorf("%s: more bytes behind the compressed text", w.Form)
 	}
-	return io.NopCloser(b), nil
+	return n, err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -143,7 +144,9 @@ func writeTo(path string, stdout io.Writer, write func(io.Writer) error) (err er
 		}
 		return b.Flush()
 	}
-	tmp := path + ".tmp"
+	// A hidden name, which no import finds: what a killed process leaves may
+	// begin like a trace.
+	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
 	f, err := os.Create(tmp)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tracelake/nsight/btree"
+	"tracelake/nsight"
 	"tracelake/redact"
 )
 
@@ -24,8 +24,9 @@ func newRedactCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "redact FILE -o OUT",
 		Short: "Copy a trace without what is private in it",
-		Long: `Copy a Kineto trace (.json, .gz, .zst) or an SQLite export of Nsight Systems so
-that it can be shared. Names that are not known to be public, paths, hosts,
+		Long: `Copy a Kineto trace (.json, .gz, .zst) or an export of Nsight Systems (SQLite,
+Parquet or Arrow directory, .arrows, JSON lines) in the form that it has, so that
+it can be shared. Names that are not known to be public, paths, hosts,
 users, environments, command lines, addresses and UUIDs are replaced, equal
 texts by equal placeholders; times, shapes, IDs and links stay. What is not
 known to be safe goes: header keys, arguments and tables are taken by lists.
@@ -34,14 +35,15 @@ Look through the copy before you share it: times, sizes and the order of work
 stay, and tell what ran to whoever knows the model.`,
 		Example: `  tracelake redact rank0.pt.trace.json.gz --dry-run
   tracelake redact rank0.pt.trace.json.gz --key "$KEY" -o public.json.gz
-  tracelake redact report.sqlite --keep '^attention' -o public.sqlite`,
+  tracelake redact report.sqlite --keep '^attention' -o public.sqlite
+  tracelake redact report_pqtdir -o public_pqtdir`,
 		Args: arguments(1, 1, "give one trace"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return runRedact(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), args[0], o)
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&o.output, "output", "o", "", "file to write (required but for --dry-run)")
+	f.StringVarP(&o.output, "output", "o", "", "file, or directory, to write (required but for --dry-run)")
 	f.StringVar(&o.names, "names", string(redact.PrivateNames), "names to replace: all, private (those not known to be public) or none")
 	f.StringVar(&o.key, "key", "", "text that makes placeholders equal over several files; keep it to yourself (default: drawn for each run)")
 	f.StringVar(&o.keep, "keep", "", "regular expression of names that stay")
@@ -80,23 +82,14 @@ func runRedact(ctx context.Context, stdout, stderr io.Writer, path string, o *re
 	if !o.dryRun && same(path, o.output) {
 		return errUsage("redact: %s is the input; give the copy another name", o.output)
 	}
-	in, err := os.Open(path)
-	if err != nil {
-		return errInput("redact: %v", err)
+	kind := nsight.Sniff(path)
+	if err := unreadable(path, kind); err != nil {
+		return err
 	}
-	defer in.Close()
-	head := make([]byte, len(btree.Magic))
-	n, err := io.ReadFull(in, head)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return errInput("redact: %v", err)
-	}
-	if string(head[:n]) == btree.Magic {
-		err = redactReport(ctx, p, path, o)
+	if kind == nsight.None {
+		err = redactKineto(ctx, p, path, o, stdout)
 	} else {
-		if _, err := in.Seek(0, io.SeekStart); err != nil {
-			return errInput("redact: %s: %v", path, err)
-		}
-		err = redactKineto(ctx, p, in, o, stdout)
+		err = redactReport(ctx, p, path, o)
 	}
 	if err != nil {
 		if code := codeOf(err); code != exitFailed || ctx.Err() != nil {
@@ -111,7 +104,12 @@ func runRedact(ctx context.Context, stdout, stderr io.Writer, path string, o *re
 }
 
 // redactKineto writes the copy of a Kineto trace, or with --dry-run nothing.
-func redactKineto(ctx context.Context, p *redact.Policy, in io.Reader, o *redactOptions, stdout io.Writer) error {
+func redactKineto(ctx context.Context, p *redact.Policy, path string, o *redactOptions, stdout io.Writer) error {
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
 	copyTo := func(w io.Writer) error {
 		text, err := redact.Open(stoppable{ctx, in})
 		if err != nil {

@@ -90,3 +90,44 @@ func TestRedactReport(t *testing.T) {
 		t.Errorf("left behind: %v %v", left, err)
 	}
 }
+
+// TestRedactForms copies an export of every form, and names what is none.
+func TestRedactForms(t *testing.T) {
+	dir := t.TempDir()
+	lines := filepath.Join(dir, "report.jsonl")
+	text := `{"id": 1, "value": "zulu_kernel", "table": "StringIds"}
+{"start": 10, "end": 20, "deviceId": 0, "streamId": 7, "globalPid": 1291845632, "demangledName": 1, "table": "CUPTI_ACTIVITY_KIND_KERNEL"}
+`
+	if err := os.WriteFile(lines, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, _, code := commandLine(t, "redact", lines, "--dry-run"); code != 0 || !strings.Contains(stdout, `"zulu_kernel"`) {
+		t.Errorf("%d %s", code, stdout)
+	}
+	out := filepath.Join(dir, "out.jsonl")
+	if _, stderr, code := commandLine(t, "redact", lines, "-o", out); code != 0 || !strings.Contains(stderr, "identifier") {
+		t.Errorf("%d %s", code, stderr)
+	}
+	if stdout, _, code := commandLine(t, "inspect", out); code != 0 || !strings.Contains(stdout, "GPU events  1") {
+		t.Errorf("%d %s", code, stdout)
+	}
+	if b, err := os.ReadFile(out); err != nil || strings.Contains(string(b), "zulu") {
+		t.Errorf("%s %v", b, err)
+	}
+	for name, text := range map[string]string{"report.nsys-rep": "NSYS", "notes.txt": "zulu", "empty": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for input, want := range map[string]string{
+		"report.nsys-rep": "nsys export --type sqlite", "notes.txt": "no trace: neither", "empty": "ends early", "": "a directory that is no Parquet or Arrow export", "none": "no such file",
+	} {
+		_, stderr, code := commandLine(t, "redact", filepath.Join(dir, input), "-o", filepath.Join(dir, "x.json"))
+		if code != 5 || !strings.Contains(stderr, want) || strings.Contains(stderr, "zulu") {
+			t.Errorf("%s: %d %s", input, code, stderr)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*x.json*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}

@@ -19,7 +19,7 @@ var allowed = map[string][]string{
 	"tracelake/schema/lake":            {"tracelake/schema", "tracelake/internal/digest"},
 	"tracelake/kineto":                 {"tracelake/schema", "tracelake/internal"},
 	"tracelake/nsight":                 {"tracelake/nsight", "tracelake/schema", "tracelake/internal"},
-	"tracelake/nsight/reportcopy":      {"tracelake/nsight", "tracelake/redact"},
+	"tracelake/nsight/reportcopy":      {"tracelake/nsight", "tracelake/redact", "tracelake/schema"},
 	"tracelake/analyze/internal":       {},
 	"tracelake/analyze/interval":       {"tracelake/schema"},
 	"tracelake/analyze/link":           {"tracelake/schema", "tracelake/analyze/internal"},
@@ -29,7 +29,7 @@ var allowed = map[string][]string{
 	"tracelake/analyze/query/internal": {"tracelake/analyze/query"},
 	"tracelake/analyze/diff":           {"tracelake/analyze/query"},
 	"tracelake/analyze/slice":          {"tracelake/analyze/query", "tracelake/kineto"},
-	"tracelake/redact":                 {"tracelake/kineto"},
+	"tracelake/redact":                 {"tracelake/kineto", "tracelake/internal"},
 	"tracelake/collected":              {"tracelake/schema"},
 	"tracelake/collect":                {"tracelake/collect"},
 	"tracelake/collect/server":         {},
@@ -43,6 +43,7 @@ var allowed = map[string][]string{
 	"tracelake/cmd":                    {"tracelake"},
 	"tracelake/internal":               {},
 	"tracelake/internal/inflate":       {"tracelake/internal/freelist"},
+	"tracelake/internal/unpack":        {"tracelake/internal/inflate"},
 }
 
 func under(pkg, prefix string) bool { return pkg == prefix || strings.HasPrefix(pkg, prefix+"/") }

@@ -1,6 +1,6 @@
-// Package reportcopy copies SQLite exports of Nsight Systems without what is
-// private in them. It makes a new database out of listed tables and columns and
-// never deletes from a copy: free pages keep what was deleted.
+// Package reportcopy copies exports of Nsight Systems without what is private in
+// them, each into the form it has. It makes a new export out of listed tables and
+// columns and never deletes from a copy: free pages keep what was deleted.
 package reportcopy
 
 import (
@@ -8,98 +8,133 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
-	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
-
-	"tracelake/nsight/internal/readonly"
+	"tracelake/nsight"
 	"tracelake/redact"
 )
 
-// errNoReport says that a database is none of Nsight Systems.
-var errNoReport = errors.New("a SQLite database, but no export of Nsight Systems: none of its tables is there")
+// errNoReport says that none of the tables of a report is there.
+var errNoReport = errors.New("no export of Nsight Systems: none of its tables is there")
 
-// Copy writes the copy of a report to a new file, or, where out is "", only
-// lets the policy count. Nothing is left of the file where an error is returned.
+// Copy writes the copy of an export to a new file or directory, or, where out is
+// "", only lets the policy count. Nothing is left where an error is returned,
+// and what a killed process leaves has a hidden name, which no import finds.
 func Copy(ctx context.Context, p *redact.Policy, in, out string) error {
-	return plain(ctx, copyTo(ctx, p, in, out))
-}
-
-// plain takes the message out of an error of SQLite, which may quote the report.
-func plain(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
+	kind := nsight.Sniff(in)
+	if err := free(kind, out); err != nil {
+		return err
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if out != "" {
+		out = filepath.Clean(out)
 	}
-	if code := sqlite.ErrCode(err); code != sqlite.ResultError || strings.Contains(err.Error(), "sqlite") {
-		return fmt.Errorf("the database cannot be read or written: %v", code)
+	err := copyTo(ctx, p, kind, in, out)
+	if kind == nsight.SQLite {
+		return plain(ctx, err)
 	}
 	return err
 }
 
-func copyTo(ctx context.Context, p *redact.Policy, in, out string) (err error) {
-	src, err := readonly.Open(in)
+// free refuses an output that would have to be put in place of a directory, or
+// a directory in place of anything.
+func free(kind nsight.Kind, out string) error {
+	st, err := os.Stat(out)
+	if err == nil && (st.IsDir() || kind == nsight.ParquetDir || kind == nsight.ArrowDir) {
+		return fmt.Errorf("%s is there already: remove it, or give the copy another name", out)
+	}
+	return nil
+}
+
+// source is an export that is copied.
+type source interface {
+	// names are its tables.
+	names() ([]string, error)
+	// columns are those of the listed columns that a table has.
+	columns(table string, listed []column) ([]column, error)
+	// scan gives the rows of a table, each value as nil, int64, float64 or string.
+	scan(ctx context.Context, table string, cols []column, row func([]any) error) error
+	close() error
+}
+
+// sink is a copy being written.
+type sink interface {
+	// create begins a table, after the last one, and returns what adds a row.
+	create(table string, cols []column) (put func([]any) error, err error)
+	// finish completes the copy.
+	finish() error
+	// abandon lets go of a copy that is not wanted any more.
+	abandon()
+}
+
+func openSource(kind nsight.Kind, in string) (source, error) {
+	if kind == nsight.SQLite {
+		return openDatabase(in)
+	}
+	return openExported(in)
+}
+
+// newSink begins a copy of the form of the source.
+func newSink(kind nsight.Kind, path string) (sink, error) {
+	switch kind {
+	case nsight.SQLite:
+		return createDatabase(path)
+	case nsight.ParquetDir:
+		return createDir(path, ".parquet", newParquetTable)
+	case nsight.ArrowDir:
+		return createDir(path, ".arrow", newArrowTable)
+	case nsight.ArrowStreams:
+		return createFile(path, newArrowStream)
+	case nsight.JSONLines:
+		return createFile(path, newLines)
+	}
+	return nil, errNoReport
+}
+
+func copyTo(ctx context.Context, p *redact.Policy, kind nsight.Kind, in, out string) (err error) {
+	src, err := openSource(kind, in)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, src.Close()) }()
-	src.Conn.SetInterrupt(ctx.Done())
-	c := &copier{p: p, src: src.Conn, strings: map[int64]redact.Class{}, seen: map[int64]bool{}}
-	if out != "" {
-		tmp := out + ".tmp"
-		if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		defer func() {
-			if err != nil {
-				_ = os.Remove(tmp)
-			}
-		}()
-		if c.dst, err = create(tmp); err != nil {
-			return err
-		}
-		err = c.copy(ctx)
-		if err == nil {
-			err = sqlitex.ExecuteTransient(c.dst, "COMMIT", nil)
-		}
-		if err = errors.Join(err, c.dst.Close()); err != nil {
-			return err
-		}
-		return os.Rename(tmp, out)
+	defer func() { err = errors.Join(err, src.close()) }()
+	c := &copier{p: p, src: src, strings: map[int64]redact.Class{}, seen: map[int64]bool{}}
+	if out == "" {
+		return c.copy(ctx)
 	}
-	return c.copy(ctx)
-}
-
-// create makes an empty database and begins a transaction.
-func create(path string) (*sqlite.Conn, error) {
-	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
-	if err != nil {
-		return nil, err
+	tmp := filepath.Join(filepath.Dir(out), "."+filepath.Base(out)+".tmp")
+	if err := os.RemoveAll(tmp); err != nil {
+		return err
 	}
-	for _, sql := range []string{"PRAGMA journal_mode=OFF", "PRAGMA synchronous=FULL", "BEGIN"} {
-		if err := sqlitex.ExecuteTransient(conn, sql, nil); err != nil {
-			return nil, errors.Join(err, conn.Close())
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(tmp)
 		}
+	}()
+	if c.dst, err = newSink(kind, tmp); err != nil {
+		return err
 	}
-	return conn, nil
+	if err := c.copy(ctx); err != nil {
+		c.dst.abandon()
+		return err
+	}
+	if err := c.dst.finish(); err != nil {
+		return err
+	}
+	return os.Rename(tmp, out)
 }
 
 type copier struct {
-	p        *redact.Policy
-	src, dst *sqlite.Conn // dst is nil where nothing is written
-	strings  map[int64]redact.Class
-	seen     map[int64]bool // processes of copied rows
+	p       *redact.Policy
+	src     source
+	dst     sink // nil where nothing is written
+	strings map[int64]redact.Class
+	seen    map[int64]bool // processes of copied rows
 }
 
 func (c *copier) copy(ctx context.Context) error {
-	if err := c.check(); err != nil {
-		return err
-	}
-	have, err := c.tables()
+	have, err := c.src.names()
 	if err != nil {
 		return err
 	}
@@ -120,32 +155,6 @@ func (c *copier) copy(ctx context.Context) error {
 	return c.texts(ctx, have)
 }
 
-// check looks for damage, which could make rows of what was deleted.
-func (c *copier) check() error {
-	ok := false
-	err := sqlitex.ExecuteTransient(c.src, "PRAGMA quick_check(1)", &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-		ok = s.ColumnText(0) == "ok"
-		return nil
-	}})
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return errors.New("the database is damaged")
-	}
-	return nil
-}
-
-// tables lists the tables of the report.
-func (c *copier) tables() (out []string, err error) {
-	err = sqlitex.ExecuteTransient(c.src, "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name",
-		&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-			out = append(out, s.ColumnText(0))
-			return nil
-		}})
-	return out, err
-}
-
 var suffix = regexp.MustCompile(`^_[Vv]\d{1,3}$`)
 
 // variantOf tells whether a table is another with the number of a version.
@@ -154,24 +163,17 @@ func variantOf(name, table string) bool {
 	return ok && suffix.MatchString(rest)
 }
 
-// columns returns those columns of a table that are listed.
-func (c *copier) columns(name string, listed []column) (out []column, err error) {
-	have := map[string]bool{}
-	err = sqlitex.ExecuteTransient(c.src, "SELECT name FROM pragma_table_info(?)", &sqlitex.ExecOptions{Args: []any{name}, ResultFunc: func(s *sqlite.Stmt) error {
-		have[s.ColumnText(0)] = true
-		return nil
-	}})
-	for _, x := range listed {
-		if have[x.name] {
-			out = append(out, x)
-		}
+// create begins a table of the copy.
+func (c *copier) create(name string, cols []column) (put func([]any) error, err error) {
+	if c.dst == nil {
+		return func([]any) error { return nil }, nil
 	}
-	return out, err
+	return c.dst.create(name, cols)
 }
 
 // table copies a table.
 func (c *copier) table(ctx context.Context, name string, t *table) error {
-	cols, err := c.columns(name, t.columns)
+	cols, err := c.src.columns(name, t.columns)
 	if err != nil || len(cols) == 0 {
 		return err
 	}
@@ -179,66 +181,42 @@ func (c *copier) table(ctx context.Context, name string, t *table) error {
 	if err != nil {
 		return err
 	}
-	var list []string
-	for _, x := range cols {
-		list = append(list, `"`+x.name+`"`)
-	}
 	row := make([]any, len(cols))
-	return sqlitex.ExecuteTransient(c.src, `SELECT `+strings.Join(list, ", ")+` FROM "`+name+`" ORDER BY rowid`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+	return c.src.scan(ctx, name, cols, func(values []any) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !c.row(s, t, cols, row) {
+		if !c.row(values, t, cols, row) {
 			return nil
 		}
 		return put(row)
-	}})
-}
-
-// create makes a table and returns what adds a row.
-func (c *copier) create(name string, cols []column) (put func([]any) error, err error) {
-	if c.dst == nil {
-		return func([]any) error { return nil }, nil
-	}
-	var defs, marks []string
-	for _, x := range cols {
-		typ := ""
-		switch {
-		case x.kind == text:
-			typ = " TEXT"
-		case x.kind != number || !strings.HasSuffix(x.name, "Value"):
-			typ = " INTEGER"
-		}
-		defs = append(defs, `"`+x.name+`"`+typ)
-		marks = append(marks, "?")
-	}
-	if err := sqlitex.ExecuteTransient(c.dst, `CREATE TABLE "`+name+`" (`+strings.Join(defs, ", ")+`)`, nil); err != nil {
-		return nil, err
-	}
-	insert := `INSERT INTO "` + name + `" VALUES (` + strings.Join(marks, ", ") + `)`
-	return func(row []any) error { return sqlitex.Execute(c.dst, insert, &sqlitex.ExecOptions{Args: row}) }, nil
+	})
 }
 
 // threadBits are the bits of a global ID that number the thread.
 const threadBits = 1<<24 - 1
 
 // row fills in what is copied of a row, and tells whether it is copied at all.
-func (c *copier) row(s *sqlite.Stmt, t *table, cols []column, row []any) bool {
+func (c *copier) row(values []any, t *table, cols []column, row []any) bool {
 	for i, x := range cols {
-		row[i] = c.value(s, i, x)
-		if x.kind == global && s.ColumnType(i) == sqlite.TypeInteger {
-			process := s.ColumnInt64(i) &^ threadBits
-			if t.processes && !c.seen[process] {
-				return false
-			}
-			c.seen[process] = true
-		} else if x.kind == global && t.processes {
+		row[i] = c.value(values[i], x)
+		if x.kind != global {
+			continue
+		}
+		id, ok := values[i].(int64)
+		process := id &^ threadBits
+		switch {
+		case ok && t.processes && !c.seen[process], !ok && t.processes:
 			return false
+		case ok:
+			c.seen[process] = true
 		}
 	}
-	if t.keys == nil {
-		return true
-	}
+	return t.keys == nil || c.keyed(values, t, cols, row)
+}
+
+// keyed fills in a name and its value.
+func (c *copier) keyed(values []any, t *table, cols []column, row []any) bool {
 	name, value := -1, -1
 	for i, x := range cols {
 		switch x.name {
@@ -251,43 +229,59 @@ func (c *copier) row(s *sqlite.Stmt, t *table, cols []column, row []any) bool {
 	if name < 0 || value < 0 {
 		return false
 	}
-	key := s.ColumnText(name)
+	key, ok := values[name].(string)
+	if !ok {
+		return false
+	}
 	class, ok := t.keys[key]
 	if !ok {
 		return false
 	}
-	row[name], row[value] = key, c.p.Text(class, s.ColumnText(value))
+	said, ok := values[value].(string)
+	if n, number := values[value].(int64); number {
+		said, ok = strconv.FormatInt(n, 10), true
+	}
+	row[name], row[value] = key, nil
+	if ok {
+		row[value] = c.p.Text(class, said)
+	}
 	return true
 }
 
 // value returns what stands for a value in the copy. A value of another type
 // than its column should have is left out.
-func (c *copier) value(s *sqlite.Stmt, i int, x column) any {
-	typ := s.ColumnType(i)
-	switch {
-	case x.kind == text && typ == sqlite.TypeText && x.class != 0:
-		return c.p.Text(x.class, s.ColumnText(i))
-	case typ == sqlite.TypeFloat && x.kind == number:
-		return s.ColumnFloat(i)
-	case typ != sqlite.TypeInteger || x.kind == text:
-		return nil
+func (c *copier) value(v any, x column) any {
+	switch v := v.(type) {
+	case string:
+		if x.kind == text && x.class != 0 {
+			return c.p.Text(x.class, v)
+		}
+	case float64:
+		if x.kind == number || x.kind == real {
+			return v
+		}
+	case int64:
+		switch x.kind {
+		case global:
+			process, thread := v>>24&threadBits, v&threadBits
+			return v&^(1<<48-1) | c.p.PID(process)<<24 | c.p.PID(thread)
+		case pid:
+			return c.p.PID(v)
+		case stringID:
+			c.strings[v] = max(c.strings[v], x.class)
+			return v
+		case number, real:
+			return v
+		case text:
+		}
 	}
-	n := s.ColumnInt64(i)
-	switch x.kind {
-	case global:
-		process, thread := n>>24&threadBits, n&threadBits
-		return n&^(1<<48-1) | c.p.PID(process)<<24 | c.p.PID(thread)
-	case pid:
-		return c.p.PID(n)
-	case stringID:
-		c.strings[n] = max(c.strings[n], x.class)
-	}
-	return n
+	return nil
 }
 
 // texts copies those texts that copied rows refer to.
 func (c *copier) texts(ctx context.Context, have []string) error {
-	put, err := c.create("StringIds", []column{{name: "id"}, {name: "value", kind: text}})
+	cols := []column{{name: "id"}, {name: "value", kind: text}}
+	put, err := c.create("StringIds", cols)
 	if err != nil {
 		return err
 	}
@@ -295,16 +289,22 @@ func (c *copier) texts(ctx context.Context, have []string) error {
 		if name != "StringIds" {
 			continue
 		}
-		err := sqlitex.ExecuteTransient(c.src, `SELECT id, value FROM StringIds ORDER BY id`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+		there, err := c.src.columns(name, cols)
+		if err != nil || len(there) < len(cols) {
+			return err
+		}
+		err = c.src.scan(ctx, name, cols, func(values []any) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			class, ok := c.strings[s.ColumnInt64(0)]
-			if !ok || s.ColumnType(0) != sqlite.TypeInteger || s.ColumnType(1) != sqlite.TypeText {
+			id, whole := values[0].(int64)
+			said, ok := values[1].(string)
+			class, used := c.strings[id]
+			if !whole || !ok || !used {
 				return nil
 			}
-			return put([]any{s.ColumnInt64(0), c.p.Text(class, s.ColumnText(1))})
-		}})
+			return put([]any{id, c.p.Text(class, said)})
+		})
 		if err != nil {
 			return fmt.Errorf("table StringIds: %w", err)
 		}

@@ -6,7 +6,8 @@ import "tracelake/redact"
 type kind uint8
 
 const (
-	number   kind = iota // an integer or a floating-point number
+	number   kind = iota // an integer
+	real                 // a floating-point number
 	global               // the global ID of a process or thread
 	pid                  // a process ID
 	text                 // a text
@@ -85,7 +86,7 @@ var tables = []table{
 	{name: "CUDNN_EVENTS", columns: join(call, []column{id("nameId", redact.API)})},
 	{name: "CUBLAS_EVENTS", columns: join(call, []column{id("nameId", redact.API)})},
 	{name: "NVTX_EVENTS", columns: join(numbers("start", "end", "eventType", "rangeId", "category", "color", "domainId", "uint64Value", "int64Value",
-		"doubleValue", "uint32Value", "int32Value", "floatValue"), globals("globalTid", "endGlobalTid"),
+		"uint32Value", "int32Value"), []column{{name: "doubleValue", kind: real}, {name: "floatValue", kind: real}}, globals("globalTid", "endGlobalTid"),
 		[]column{texts("text", redact.Annotation), id("textId", redact.Annotation), texts("jsonText", redact.Value), id("jsonTextId", redact.Value)})},
 	{name: "CUDA_GPU_MEMORY_USAGE_EVENTS", columns: join(numbers("start", "deviceId", "contextId", "address", "bytes", "memKind", "memoryOperationType",
 		"correlationId", "streamId"), globals("globalPid"), []column{texts("name", redact.Value)})},
