@@ -7,8 +7,6 @@ import (
 	"sort"
 	"strconv"
 
-	"github.com/bytedance/sonic"
-
 	"tracelake/schema"
 )
 
@@ -255,7 +253,7 @@ func (h *headerText) parse() Header {
 			h.distributed(v, &out)
 		case "deviceProperties", "computeProperties":
 			var list []json.RawMessage
-			if sonic.Unmarshal(v, &list) != nil {
+			if json.Unmarshal(v, &list) != nil {
 				out.Rest[k] = v
 			}
 			for _, d := range list {
@@ -270,7 +268,7 @@ func (h *headerText) parse() Header {
 
 func (h *headerText) distributed(v []byte, out *Header) {
 	var m map[string]json.RawMessage
-	if sonic.Unmarshal(v, &m) != nil {
+	if json.Unmarshal(v, &m) != nil {
 		out.Rest["distributedInfo"] = v
 		return
 	}
@@ -294,7 +292,7 @@ func (h *headerText) distributed(v []byte, out *Header) {
 
 func parseDevice(raw []byte) (d Device) {
 	var m map[string]json.RawMessage
-	if sonic.Unmarshal(raw, &m) != nil {
+	if json.Unmarshal(raw, &m) != nil {
 		d.Rest = string(raw)
 		return d
 	}
