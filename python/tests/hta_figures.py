@@ -78,6 +78,8 @@ def ask(path):
     hta = TraceAnalysis(trace_files={0: path})
     out["cpu_s"]["load"] = time.process_time() - start
     frame = hta.t.get_trace(0)
+    names = hta.t.symbol_table.get_sym_table()
+    out["rows"] = {names[c]: int(n) for c, n in frame["cat"].value_counts().items()}
     out["gpu_rows"] = int(frame["stream"].ne(-1).sum()) if "stream" in frame.columns else 0
     for analysis in ANALYSES:
         start = time.process_time()
