@@ -67,7 +67,7 @@ test: venv venv-collect venv-hta build
 	export TRACELAKE_PYTHON=$(CURDIR)/$(VENV)/bin/python TRACELAKE_HF_PYTHON=$(HF_PYTHON) TRACELAKE_TORCH_PYTHON=$(HF_PYTHON); \
 	go test -race -timeout $(TEST_TIMEOUT) ./... && \
 	go test -timeout $(TEST_TIMEOUT) -run TestLive -v ./analyze/activity | grep -vE '^(=== | +--- PASS)'
-	$(VENV)/bin/python -m pytest -q python/tests --ignore python/tests/collect
+	TRACELAKE_TORCH_PYTHON=$(HF_PYTHON) $(VENV)/bin/python -m pytest -q python/tests --ignore python/tests/collect
 	$(MAKE) test-collect
 
 ## test-collect: every tracer on tiny models, through the real libraries, on the CPU, into a dataset
