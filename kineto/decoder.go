@@ -209,7 +209,15 @@ func (d *decoder) events(i, stop int) (next int, st status) {
 		// Try the texts that followed this key before.
 		t := (*transition)(nil)
 		if cur >= 0 {
-			t = d.states[cur].match(b, i, end, uint32(d.val[slotCat]))
+			s := &d.states[cur]
+			what := uint32(d.val[slotCat])
+			// The text that followed last, here and not in match: this is the
+			// hottest place of all.
+			t = &s.t[s.hint[what%numHints]%maxTransitions]
+			if e := i + int(t.n); e >= end || e == i || (load64(b, e-int(t.back))^t.tail)&t.mask != 0 || (load64(b, i)^t.head)&t.headMask != 0 ||
+				len(t.mid) > 0 && !t.middle(b, i) {
+				t = s.match(b, i, end, what)
+			}
 		}
 		if t != nil {
 			if t.flags != 0 {
@@ -272,7 +280,16 @@ func (d *decoder) events(i, stop int) (next int, st status) {
 		}
 		cur = key
 		e := 0
-		if kind != kindNone {
+		if kind == kindInt {
+			// Most integers are short: no call for them.
+			if u, n := digits8(b, i); n > 0 && n < 8 && isDelim(b[i+n]) && (n == 1 || b[i] != '0') && i+n < end {
+				d.val[key] = int64(u)
+				d.set.add(key)
+				i += n
+				continue
+			}
+			e = d.value(key, kind, i)
+		} else if kind != kindNone {
 			e = d.value(key, kind, i)
 		} else {
 			e = d.otherValue(key, &g, skipSpace(b, i, end))

@@ -20,16 +20,17 @@ const (
 
 // transition is a remembered text.
 type transition struct {
-	tail  uint64 // last eight bytes of the text, or all of a shorter one
-	mask  uint64 // which bits of tail count
-	head  uint64 // first eight bytes, of a text longer than that
-	mid   []byte // what stands between head and tail, in whole words
-	n     int16
-	open  int16 // position in the text of the brace of the next event
-	key   int16
-	back  uint8     // where tail stands, from the end
-	kind  valueKind // how the value behind it is decoded
-	flags uint8
+	tail     uint64 // last eight bytes of the text, or all of a shorter one
+	mask     uint64 // which bits of tail count
+	head     uint64 // first eight bytes, or all of a shorter one
+	headMask uint64 // which bits of head count
+	mid      []byte // what stands between head and tail, in whole words
+	n        int16
+	open     int16 // position in the text of the brace of the next event
+	key      int16
+	back     uint8     // where tail stands, from the end
+	kind     valueKind // how the value behind it is decoded
+	flags    uint8
 }
 
 type transitions struct {
@@ -43,16 +44,7 @@ const numHints = 16
 // at reports whether the text stands at i.
 func (t *transition) at(b []byte, i, end int) bool {
 	e := i + int(t.n)
-	if e >= end || (load64(b, e-int(t.back))^t.tail)&t.mask != 0 {
-		return false
-	}
-	if t.n > 8 {
-		if load64(b, i) != t.head {
-			return false
-		}
-		return t.middle(b, i)
-	}
-	return true
+	return e < end && (load64(b, e-int(t.back))^t.tail)&t.mask == 0 && (load64(b, i)^t.head)&t.headMask == 0 && t.middle(b, i)
 }
 
 func (t *transition) middle(b []byte, i int) bool {
@@ -66,22 +58,11 @@ func (t *transition) middle(b []byte, i int) bool {
 
 // match returns the transition whose text stands at i, or nil. The end of a
 // text tells texts apart: there is the key, while most begin with the same
-// white space. Events of one kind go on alike, so hint is tried first.
+// white space. Events of one kind go on alike, so what matched is noted.
 func (s *transitions) match(b []byte, i, end int, what uint32) *transition {
-	h := &s.hint[what%numHints]
-	t := &s.t[*h%maxTransitions]
-	if e := i + int(t.n); e < end && (load64(b, e-int(t.back))^t.tail)&t.mask == 0 {
-		if t.n <= 8 {
-			if t.n > 0 {
-				return t
-			}
-		} else if load64(b, i) == t.head && (len(t.mid) == 0 || t.middle(b, i)) {
-			return t
-		}
-	}
-	for k := 0; k < s.n; k++ {
+	for k := range s.t[:s.n] {
 		if t := &s.t[k]; t.at(b, i, end) {
-			*h = uint8(k)
+			s.hint[what%numHints] = uint8(k)
 			return t
 		}
 	}
@@ -106,8 +87,9 @@ func (s *transitions) learn(lit []byte, key int, flags uint8, open int) {
 	copy(word[:], lit[n-int(t.back):])
 	t.tail = load64(word[:], 0)
 	t.mask = ^uint64(0) >> (64 - 8*t.back)
+	t.head, t.headMask = t.tail, t.mask
 	if n > 8 {
-		t.head = load64(lit, 0)
+		t.head, t.headMask = load64(lit, 0), ^uint64(0)
 	}
 	for k := 8; k < n-8; k += 8 { // the last word may overlap the tail
 		t.mid = append(t.mid, lit[k:k+8]...)
