@@ -11,23 +11,26 @@
 --   frees            frees recorded
 --   allocated_bytes  bytes allocated by them
 --   peak_allocated_bytes  most that was allocated
---   peak_at_ms       when, after the start of the trace, ms
+--   peak_at_ms       when first, after the start of the trace, ms
 --   peak_reserved_bytes   most that was reserved
---   end_allocated_bytes   allocated behind the last record
+--   end_allocated_bytes   allocated behind the last record in time
+WITH records AS (
+  SELECT t.run, t.rank, t.start_ns AS trace_start_ns, i.*,
+    max(i.total_allocated_bytes) OVER (PARTITION BY i.trace_id, i.device_id, i.device_type) AS peak
+  FROM instants AS i
+  JOIN selected_traces AS t ON t.trace_id = i.trace_id
+  WHERE i.name = '[memory]' AND in_window(i.start_ns, t.start_ns)
+    AND (getvariable('device') IS NULL OR i.device_id = getvariable('device')::BIGINT)
+)
 SELECT
-  t.run, t.rank, i.trace_id, i.device_id AS device, i.device_type,
-  count(*) FILTER (i.bytes > 0) AS allocations,
-  count(*) FILTER (i.bytes < 0) AS frees,
-  coalesce(sum(i.bytes) FILTER (i.bytes > 0), 0)::BIGINT AS allocated_bytes,
-  max(i.total_allocated_bytes) AS peak_allocated_bytes,
-  round((min_by(i.start_ns, i.start_ns) FILTER (i.total_allocated_bytes = m.peak) - any_value(t.start_ns)) / 1e6, 3) AS peak_at_ms,
-  max(i.total_reserved_bytes) AS peak_reserved_bytes,
-  max_by(i.total_allocated_bytes, i.event_index) AS end_allocated_bytes
-FROM instants AS i
-JOIN selected_traces AS t ON t.trace_id = i.trace_id
-JOIN (SELECT trace_id, device_id, device_type, max(total_allocated_bytes) AS peak FROM instants WHERE name = '[memory]' GROUP BY ALL) AS m
-  ON m.trace_id = i.trace_id AND m.device_id IS NOT DISTINCT FROM i.device_id AND m.device_type IS NOT DISTINCT FROM i.device_type
-WHERE i.name = '[memory]' AND in_window(i.start_ns, t.start_ns)
-  AND (getvariable('device') IS NULL OR i.device_id = getvariable('device')::BIGINT)
-GROUP BY t.run, t.rank, i.trace_id, i.device_id, i.device_type
-ORDER BY t.run, t.rank, i.trace_id, i.device_type, i.device_id;
+  run, rank, trace_id, device_id AS device, device_type,
+  count(*) FILTER (bytes > 0) AS allocations,
+  count(*) FILTER (bytes < 0) AS frees,
+  coalesce(sum(bytes) FILTER (bytes > 0), 0)::BIGINT AS allocated_bytes,
+  any_value(peak) AS peak_allocated_bytes,
+  round(min(start_ns - trace_start_ns) FILTER (total_allocated_bytes = peak) / 1e6, 3) AS peak_at_ms,
+  max(total_reserved_bytes) AS peak_reserved_bytes,
+  max_by(total_allocated_bytes, (start_ns, event_index)) AS end_allocated_bytes
+FROM records
+GROUP BY run, rank, trace_id, device_id, device_type
+ORDER BY run, rank, trace_id, device_type, device_id;
