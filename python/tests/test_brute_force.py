@@ -136,7 +136,7 @@ def test_copies(seed, tracelake, tmp_path):
     groups = defaultdict(list)
     for e in trace.events:
         if e["cat"] != "kernel":
-            groups[e["args"]["device"], *trace.NAMES[e["name"]]].append((e["dur"], e["args"].get("bytes")))
+            groups[(e["args"]["device"], *trace.NAMES[e["name"]])].append((e["dur"], e["args"].get("bytes")))
     rows = trace.ask(tracelake, tmp_path, "copies")
     got = {(r["device"], r["kind"], r["copy_kind"], r["from"], r["to"]): r for r in rows}
     assert got.keys() == groups.keys()
@@ -226,7 +226,7 @@ class Links(Trace):
         super().__init__(seed)
         r = self.random
         self.marks, self.calls, self.gpu = [], [], []
-        for i in range(r.randint(1, 12)):
+        for _ in range(r.randint(1, 12)):
             start, length, pid, tid = r.randint(100, 300), r.randint(1, 60), r.choice([1, 2]), r.choice([1, 2])
             number = r.randint(0, 5)
             name = f"stormlog.iteration/train/{number}"
@@ -291,6 +291,4 @@ def test_unlinked(seed, tracelake, tmp_path):
                 row[1] += work["dur"]
         rows = trace.ask(tracelake, tmp_path, "unlinked", *flags)
         got = {(r["kind"], r["link_status"], r["unresolved_reason"]): (r["gpu_events"], r["total_ms"], r["share_pct"]) for r in rows}
-        assert got == {
-            key: (n, rounded(us / 1e3), rounded(100 * us / total, 2) if total else None) for key, (n, us) in want.items()
-        }
+        assert got == {key: (n, rounded(us / 1e3), rounded(100 * us / total, 2) if total else None) for key, (n, us) in want.items()}
