@@ -5,6 +5,8 @@ SHELL := bash
 .DEFAULT_GOAL := build
 
 VERSION := $(or $(VERSION),$(shell git describe --tags --always --dirty 2>/dev/null || echo dev))
+# without gRPC, which the library of Google's store carries and we do not use
+TAGS := disable_grpc_modules
 GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 VENV := .venv
@@ -38,12 +40,12 @@ demo: build
 ## build: bin/tracelake
 build:
 	mkdir -p bin
-	go build $(GOFLAGS_BUILD) -o bin/tracelake ./cmd/tracelake
+	go build -tags $(TAGS) $(GOFLAGS_BUILD) -o bin/tracelake ./cmd/tracelake
 
 ## small: bin/tracelake-small, static and without DuckDB, for cluster nodes
 small:
 	mkdir -p bin
-	CGO_ENABLED=0 go build -tags noduckdb $(GOFLAGS_BUILD) -o bin/tracelake-small ./cmd/tracelake
+	CGO_ENABLED=0 go build -tags noduckdb,$(TAGS) $(GOFLAGS_BUILD) -o bin/tracelake-small ./cmd/tracelake
 
 venv:
 	scripts/venv.sh $(VENV) python/requirements-test.txt
@@ -79,7 +81,7 @@ lint: venv
 	test -z "$$($(GOFUMPT) -l . | tee /dev/stderr)"
 	go vet ./...
 	$(STATICCHECK) ./...
-	$(STATICCHECK) -tags noduckdb ./...
+	$(STATICCHECK) -tags noduckdb,nocloud ./...
 	$(GOLANGCI) run
 	$(VENV)/bin/ruff check --config python/ruff.toml python bench collect/worker
 	$(VENV)/bin/ruff format --check --config python/ruff.toml bench

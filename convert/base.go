@@ -24,11 +24,15 @@ func tailBase(path string) int64 {
 	if err != nil || !st.Mode().IsRegular() {
 		return 0
 	}
-	const tail = 64 << 10
-	b := make([]byte, min(st.Size(), tail))
+	b := make([]byte, min(st.Size(), tailSize))
 	if _, err := f.ReadAt(b, st.Size()-int64(len(b))); err != nil && err != io.EOF {
 		return 0
 	}
+	return baseIn(b)
+}
+
+// baseIn finds the base time in the last bytes of a file.
+func baseIn(b []byte) int64 {
 	i := bytes.LastIndex(b, []byte(`"baseTimeNanoseconds"`))
 	if i < 0 {
 		return 0
@@ -44,6 +48,9 @@ func tailBase(path string) int64 {
 	}
 	return v
 }
+
+// tailSize is how much of the end of a file is searched.
+const tailSize = 64 << 10
 
 // fileSum returns the digest of a file as stored, or of nothing where it
 // cannot be read again.

@@ -3,6 +3,7 @@ package convert
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -10,11 +11,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
 	"tracelake/collected"
 	"tracelake/internal/inflate"
+	"tracelake/internal/store"
 	"tracelake/internal/unpack"
 	"tracelake/nsight"
 	"tracelake/schema/lake"
@@ -28,6 +31,8 @@ type Input struct {
 	Job     *collected.Job // of collect that the input comes from; nil otherwise
 	Tables  bool           // the tables of the job and not a trace
 	Problem string         // why the input cannot be imported; "" where nothing is known
+
+	remote *remote // where it is in an object store; nil for local files
 }
 
 // Stdin is the path that stands for standard input.
@@ -49,10 +54,7 @@ func (f Found) Shard(i, n int) Found {
 	out := f
 	out.Inputs = nil
 	for _, in := range f.Inputs {
-		name := in.Path
-		if abs, err := filepath.Abs(in.Path); err == nil && in.Path != Stdin {
-			name = abs
-		}
+		name := in.absPath()
 		h := fnv.New64a()
 		_, _ = io.WriteString(h, name) // never fails
 		if h.Sum64()%uint64(n) == uint64(i) {
@@ -62,23 +64,43 @@ func (f Found) Shard(i, n int) Found {
 	return out
 }
 
-// Discover finds the inputs below files, directories and glob patterns, in
-// order of path and each once. Files in directories are told by their first
-// bytes and not by their names.
-func Discover(args []string) (Found, error) {
+// absPath is the path of an input from wherever it is looked at.
+func (in *Input) absPath() string {
+	if in.Path == Stdin || in.remote != nil {
+		return in.Path
+	}
+	if abs, err := filepath.Abs(in.Path); err == nil {
+		return abs
+	}
+	return in.Path
+}
+
+// Discover is DiscoverIn that nothing interrupts.
+func Discover(args []string) (Found, error) { return DiscoverIn(context.Background(), args) }
+
+// DiscoverIn finds the inputs below files, directories and glob patterns, here
+// or in object stores, in order of path and each once. Files in directories are
+// told by their first bytes and not by their names.
+func DiscoverIn(ctx context.Context, args []string) (Found, error) {
 	var out Found
 	seen := map[string]bool{}
 	add := func(in Input) {
-		key := in.Path
-		if abs, err := filepath.Abs(in.Path); err == nil {
-			key = abs
-		}
-		if !seen[key] {
+		if key := in.absPath(); !seen[key] {
 			seen[key] = true
 			out.Inputs = append(out.Inputs, in)
 		}
 	}
 	for _, arg := range args {
+		if store.IsURL(arg) {
+			if err := discoverRemote(ctx, arg, &out, add); err != nil {
+				return out, err
+			}
+			continue
+		}
+		arg, err := store.Local(arg)
+		if err != nil {
+			return out, err
+		}
 		if arg == Stdin {
 			add(Input{Path: arg, Bytes: -1, Named: true})
 			continue
@@ -120,7 +142,7 @@ func Discover(args []string) (Found, error) {
 		}
 	}
 	if len(out.Inputs) == 0 && out.EmptyJobs == 0 {
-		return out, fmt.Errorf("%w in %s", ErrNoInputs, strings.Join(args, ", "))
+		return out, fmt.Errorf("%w in %s", ErrNoInputs, store.Clean(strings.Join(args, ", ")))
 	}
 	return out, nil
 }
@@ -186,7 +208,6 @@ func isLake(dir string) bool {
 // export of Nsight Systems, JSON by its first bytes, perhaps compressed, or of a
 // name that says so, so that a broken trace is reported and not passed over.
 func looksLikeTrace(path string) bool {
-	lower := strings.ToLower(filepath.Base(path))
 	switch nsight.Sniff(path) {
 	case nsight.None:
 	case nsight.SQLite:
@@ -196,10 +217,8 @@ func looksLikeTrace(path string) bool {
 	default:
 		return true
 	}
-	for _, s := range []string{".json", ".json.gz", ".json.zst", ".pt.trace.gz"} {
-		if strings.HasSuffix(lower, s) {
-			return true
-		}
+	if namedLikeTrace(path) {
+		return true
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -207,6 +226,13 @@ func looksLikeTrace(path string) bool {
 	}
 	defer f.Close()
 	return startsLikeJSON(bufio.NewReader(f), 0)
+}
+
+func namedLikeTrace(path string) bool {
+	lower := strings.ToLower(path)
+	return slices.ContainsFunc([]string{".json", ".json.gz", ".json.zst", ".pt.trace.gz"}, func(s string) bool {
+		return strings.HasSuffix(lower, s)
+	})
 }
 
 // mentions reports whether a word stands near the start of a file, where a

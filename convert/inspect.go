@@ -66,22 +66,32 @@ type ReasonCounts struct {
 	AmbiguousPID int64 `json:"ambiguous_launch"`
 }
 
-// Inspect reads a trace and writes nothing. A trace that is none gives an
-// Inspection with outcome rejected, and no error.
+// Inspect is InspectInput of a local file or directory.
 func Inspect(ctx context.Context, path string, o Options) (*Inspection, error) {
+	return InspectInput(ctx, Input{Path: path}, o)
+}
+
+// InspectInput reads a trace and writes nothing. A trace that is none gives an
+// Inspection with outcome rejected, and no error.
+func InspectInput(ctx context.Context, in Input, o Options) (*Inspection, error) {
 	started := time.Now()
-	out := &Inspection{Report: Report{Path: path}}
+	out := &Inspection{Report: Report{Path: in.Path}}
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
 	c := &importer{o: o}
-	file, src, cleanup, err := c.open(Input{Path: path})
+	file, src, cleanup, err := c.open(in)
 	defer cleanup()
 	if err != nil {
 		return nil, err
 	}
 	out.Bytes = src.Bytes
-	res, err := readAll(ctx, readerOf(file), reading{o: &o, size: src.Bytes})
+	from, done, err := c.readerOf(ctx, in, file)
+	defer done()
+	if err != nil {
+		return nil, err
+	}
+	res, err := readAll(ctx, from, reading{o: &o, size: src.Bytes})
 	var rejected *schema.RejectedError
 	if errors.As(err, &rejected) {
 		out.Outcome, out.Reason = "rejected", rejected.Error()
@@ -92,12 +102,12 @@ func Inspect(ctx context.Context, path string, o Options) (*Inspection, error) {
 	}
 	m := newModel(res, &o.Marks)
 	links := link.Resolve(m.trace, link.Careful)
-	c.judge(Input{Path: path}, m, links)
+	c.judge(in, m, links)
 	outcome, reason := res.diags.Outcome()
 	if o.Strict && outcome != "ok" {
 		outcome, reason = "rejected", "not ok in strict mode: "+reason
 	}
-	out.fill(m, links, res.digest[:schema.TraceIDLen], c.rankOf(path, res), outcome, reason)
+	out.fill(m, links, res.digest[:schema.TraceIDLen], c.rankOf(in.Path, res), outcome, reason)
 	out.Rows = res.rows
 	out.describe(m, links)
 	out.Seconds = time.Since(started).Seconds()

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	pathOfURL "path"
 	"path/filepath"
 	"time"
 
 	"tracelake/analyze/link"
+	"tracelake/internal/store"
 	"tracelake/kineto"
 	"tracelake/schema"
 	"tracelake/schema/columnar"
@@ -50,11 +52,14 @@ func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
 		rep.Skipped = AlreadyThere
 		return rep, nil
 	}
-	from := readerOf(path)
-	rep.source = from.source()
-	for range maxRestarts {
-		if err = c.attempt(ctx, in, from, src, &rep); !errors.Is(err, errAgain{}) {
-			break
+	from, done, err := c.readerOf(ctx, in, path)
+	defer done()
+	if err == nil {
+		rep.source = from.source()
+		for range maxRestarts {
+			if err = c.attempt(ctx, in, from, src, &rep); !errors.Is(err, errAgain{}) {
+				break
+			}
 		}
 	}
 	var dup *lake.DuplicateError
@@ -64,11 +69,16 @@ func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
 	case errors.As(err, &dup):
 		return rep, c.twin(in, src, dup.Existing, &rep)
 	case errors.As(err, &rejected):
-		return rep, c.reject(in, src, rejected, &rep)
+		return rep, c.reject(ctx, in, src, rejected, &rep)
 	case ctx.Err() != nil:
 		return rep, ctx.Err()
 	default:
 		var pe *os.PathError
+		var unread *unreadError
+		if errors.As(err, &unread) {
+			rep.Failed = unread.Error()
+			return rep, nil
+		}
 		if errors.As(err, &pe) && pe.Path == path { // the input cannot be read
 			rep.Failed = err.Error()
 			return rep, nil
@@ -82,6 +92,9 @@ func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
 // because some traces have to be read twice.
 func (c *importer) open(in Input) (path string, src lake.Source, cleanup func(), err error) {
 	cleanup = func() {}
+	if in.remote != nil {
+		return "", in.remote.source(in.Path), cleanup, nil
+	}
 	if in.Path != Stdin {
 		src, err = sourceOf(in.Path)
 		return in.Path, src, cleanup, err
@@ -102,6 +115,9 @@ func (c *importer) open(in Input) (path string, src lake.Source, cleanup func(),
 func runOf(path string) string {
 	if path == Stdin {
 		return "stdin"
+	}
+	if store.IsURL(path) {
+		return pathOfURL.Base(pathOfURL.Dir(path))
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -187,8 +203,16 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 
 // reject records an input that is no trace: a row in traces and what was
 // wrong, and nothing else.
-func (c *importer) reject(in Input, src lake.Source, why *schema.RejectedError, rep *Report) error {
-	sum, err := storedSum(src.Path, in.Path)
+func (c *importer) reject(ctx context.Context, in Input, src lake.Source, why *schema.RejectedError, rep *Report) error {
+	sum, err := "", error(nil)
+	if in.remote != nil {
+		sum, err = in.remote.storedSum(ctx)
+	} else {
+		sum, err = storedSum(src.Path, in.Path)
+	}
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
 		rep.Failed = err.Error()
 		return nil

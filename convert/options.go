@@ -38,6 +38,10 @@ type Options struct {
 	// merged at the end; 0 leaves them as they are.
 	TargetFileSize int64
 
+	// MaxCopy is how many bytes an input of an object store may have that must be
+	// copied to be read; 0 for half of the free disk.
+	MaxCopy int64
+
 	Library bool // read SQLite exports with the SQLite library alone
 }
 

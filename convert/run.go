@@ -149,7 +149,7 @@ const staleAfter = 24 * time.Hour
 
 // estimate guesses the memory that reading an input takes, in bytes.
 func (c *importer) estimate(in Input) int64 {
-	if in.Path == Stdin {
+	if in.Path == Stdin || in.remote != nil {
 		return (&kinetoReader{}).memory(&c.o, in.Bytes)
 	}
 	return readerOf(in.Path).memory(&c.o, in.Bytes)

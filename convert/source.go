@@ -3,6 +3,7 @@ package convert
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,7 +31,8 @@ type reader interface {
 func readerOf(path string) reader {
 	switch kind := nsight.Sniff(path); kind {
 	case nsight.None:
-		return &kinetoReader{path: path, base: tailBase(path)}
+		open := func(context.Context) (io.ReadCloser, error) { return os.Open(path) }
+		return &kinetoReader{open: open, base: tailBase(path)}
 	default:
 		return &nsightReader{path: path, kind: kind}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 
 	"tracelake/kineto"
 	"tracelake/schema"
@@ -13,7 +12,7 @@ import (
 // kinetoReader reads a Kineto trace, again where what follows the events
 // changes how they are read.
 type kinetoReader struct {
-	path string
+	open func(context.Context) (io.ReadCloser, error)
 	base int64
 	skip int
 }
@@ -21,7 +20,7 @@ type kinetoReader struct {
 func (*kinetoReader) source() string { return "kineto" }
 
 func (k *kinetoReader) read(ctx context.Context, o reading) (*loaded, error) {
-	f, err := os.Open(k.path)
+	f, err := k.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +74,8 @@ func fromKineto(res *kineto.Result) *loaded {
 	return l
 }
 
-func (k *kinetoReader) digest(context.Context) (string, error) {
-	f, err := os.Open(k.path)
+func (k *kinetoReader) digest(ctx context.Context) (string, error) {
+	f, err := k.open(ctx)
 	if err != nil {
 		return "", err
 	}

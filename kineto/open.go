@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/text/encoding/unicode"
@@ -19,6 +20,7 @@ import (
 // or many members, nested at most maxNestedGzip deep), UTF-16 or plain. A
 // damaged stream ends early and says so in notes.
 type textReader struct {
+	src   *source
 	r     io.Reader
 	notes []note
 	close []func()
@@ -28,8 +30,8 @@ const bufSize = 256 << 10
 
 // openText opens a stored form; blocks says how blocks of gzip are read.
 func openText(src io.Reader, blocks inflate.Options) (*textReader, error) {
-	t := &textReader{}
-	br := bufio.NewReaderSize(src, bufSize)
+	t := &textReader{src: &source{r: src}}
+	br := bufio.NewReaderSize(t.src, bufSize)
 	for depth := 0; ; depth++ {
 		if depth > maxNestedGzip {
 			return nil, reject("compressed more than %d times", maxNestedGzip)
@@ -83,6 +85,9 @@ func (t *textReader) Close() {
 // ended turns the error that ended a compressed stream into a note.
 func (t *textReader) ended(err error) error {
 	var corrupt *inflate.CorruptError
+	if failed := t.src.failed.Load(); err != nil && failed != nil {
+		return *failed
+	}
 	switch {
 	case err == nil || errors.Is(err, io.EOF):
 		return err
@@ -109,6 +114,21 @@ func isZstd(err error) bool {
 		}
 	}
 	return strings.Contains(err.Error(), "corrupt") || strings.Contains(err.Error(), "zstd") || strings.Contains(err.Error(), "huff") || strings.Contains(err.Error(), "fse")
+}
+
+// source remembers why reading failed: that says nothing about the trace,
+// whatever a decompressor makes of it.
+type source struct {
+	r      io.Reader
+	failed atomic.Pointer[error]
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.failed.Store(&err)
+	}
+	return n, err
 }
 
 // stopReader ends at the first error of a decompressor.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tracelake/nsight/btree"
@@ -41,9 +42,16 @@ func Sniff(path string) Kind {
 		return None
 	}
 	defer f.Close()
-	head := make([]byte, 4096)
+	head := make([]byte, HeadSize)
 	n, _ := io.ReadFull(f, head)
-	head = head[:n]
+	return SniffHead(path, head[:n])
+}
+
+// HeadSize is how many bytes from the start of a file tell what it is.
+const HeadSize = 4096
+
+// SniffHead tells what kind of export a file is by its name and first bytes.
+func SniffHead(path string, head []byte) Kind {
 	switch lower := strings.ToLower(path); {
 	case bytes.HasPrefix(head, []byte(btree.Magic)):
 		return SQLite
@@ -60,13 +68,24 @@ func Sniff(path string) Kind {
 // marks are tables one of which every export has.
 var marks = []string{"StringIds", "TARGET_INFO_SESSION_START_TIME", "META_DATA_EXPORT", tableKernel, tableRuntime, tableNVTX}
 
+var kindsOfDirs = map[string]Kind{".parquet": ParquetDir, ".arrow": ArrowDir, ".arrows": ArrowDir}
+
 func sniffDir(dir string) Kind {
 	for _, m := range marks {
-		for ext, kind := range map[string]Kind{".parquet": ParquetDir, ".arrow": ArrowDir, ".arrows": ArrowDir} {
+		for ext, kind := range kindsOfDirs {
 			if st, err := os.Stat(filepath.Join(dir, m+ext)); err == nil && st.Mode().IsRegular() {
 				return kind
 			}
 		}
+	}
+	return None
+}
+
+// KindOfDir tells by the name of a file which kind of export its directory is.
+func KindOfDir(file string) Kind {
+	ext := filepath.Ext(file)
+	if slices.Contains(marks, strings.TrimSuffix(filepath.Base(file), ext)) {
+		return kindsOfDirs[ext]
 	}
 	return None
 }

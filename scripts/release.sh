@@ -23,7 +23,7 @@ os=$(go env GOOS)
 arch=$(go env GOARCH)
 full=tracelake-$version-$os-$arch
 mkdir -p "$work/$full/man" "$work/$full/completions"
-go build -trimpath -ldflags "$flags" -o "$work/$full/tracelake" ./cmd/tracelake
+go build -tags disable_grpc_modules -trimpath -ldflags "$flags" -o "$work/$full/tracelake" ./cmd/tracelake
 "$work/$full/tracelake" man "$work/$full/man"
 for shell in bash zsh fish; do
   "$work/$full/tracelake" completion "$shell" > "$work/$full/completions/tracelake.$shell"
@@ -35,7 +35,7 @@ for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do
   small=tracelake-small-$version-${target%/*}-${target#*/}
   mkdir -p "$work/$small"
   CGO_ENABLED=0 GOOS=${target%/*} GOARCH=${target#*/} \
-    go build -tags noduckdb -trimpath -ldflags "$flags" -o "$work/$small/tracelake" ./cmd/tracelake
+    go build -tags noduckdb,disable_grpc_modules -trimpath -ldflags "$flags" -o "$work/$small/tracelake" ./cmd/tracelake
   cp -r "$work/$full/man" "$work/$full/completions" "$work/$small/"
   pack "$small"
   # A wheel of this platform with DuckDB is better than one without.

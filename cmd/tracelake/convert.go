@@ -171,7 +171,7 @@ func parsePatterns(list []string) (link.Marks, error) {
 }
 
 func runConvert(c *cobra.Command, o *convertOptions, args []string) error {
-	found, err := convert.Discover(args)
+	found, err := convert.DiscoverIn(c.Context(), args)
 	if err != nil {
 		return errInput("%v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 
 	"tracelake/analyze/activity"
@@ -56,4 +57,12 @@ func exitCodeOf(sig os.Signal) int {
 		return 143
 	}
 	return 130
+}
+
+// naming puts the name of an input before an error that lacks it.
+func naming(path string, err error) error {
+	if strings.HasPrefix(err.Error(), path) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }

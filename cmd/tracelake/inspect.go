@@ -44,18 +44,18 @@ func runInspect(c *cobra.Command, o *inspectOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	found, err := convert.Discover(args)
+	found, err := convert.DiscoverIn(c.Context(), args)
 	if err != nil {
 		return errInput("%v", err)
 	}
 	code := exitOK
 	for _, in := range found.Inputs {
-		x, err := convert.Inspect(c.Context(), in.Path, convert.Options{Workers: o.jobs, Strict: o.strict, Marks: marks})
+		x, err := convert.InspectInput(c.Context(), in, convert.Options{Workers: o.jobs, Strict: o.strict, Marks: marks})
 		if err != nil {
 			if c.Context().Err() != nil {
 				return err
 			}
-			return errInput("%s: %v", in.Path, err)
+			return errInput("%v", naming(in.Path, err))
 		}
 		switch {
 		case x.Outcome == "rejected":

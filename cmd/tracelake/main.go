@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tracelake/collect/isolate"
+	_ "tracelake/internal/store/cloud" // object stores
 )
 
 func main() {

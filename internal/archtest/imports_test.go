@@ -16,7 +16,7 @@ import (
 var allowed = map[string][]string{
 	"tracelake/schema":                 {"tracelake/schema"},
 	"tracelake/schema/columnar":        {"tracelake/schema", "tracelake/internal/freelist"},
-	"tracelake/schema/lake":            {"tracelake/schema", "tracelake/internal/digest"},
+	"tracelake/schema/lake":            {"tracelake/schema", "tracelake/internal"},
 	"tracelake/kineto":                 {"tracelake/schema", "tracelake/internal"},
 	"tracelake/nsight":                 {"tracelake/nsight", "tracelake/schema", "tracelake/internal"},
 	"tracelake/nsight/reportcopy":      {"tracelake/nsight", "tracelake/redact", "tracelake/schema"},
@@ -44,6 +44,11 @@ var allowed = map[string][]string{
 	"tracelake/internal":               {},
 	"tracelake/internal/inflate":       {"tracelake/internal/freelist"},
 	"tracelake/internal/unpack":        {"tracelake/internal/inflate"},
+
+	"tracelake/internal/scratch":         {"tracelake/internal/filelock"},
+	"tracelake/internal/store":           {"tracelake/internal/filelock", "tracelake/internal/scratch"},
+	"tracelake/internal/store/cloud":     {"tracelake/internal/store"},
+	"tracelake/internal/store/storetest": {"tracelake/internal/filelock", "tracelake/internal/store"},
 }
 
 func under(pkg, prefix string) bool { return pkg == prefix || strings.HasPrefix(pkg, prefix+"/") }

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"tracelake/internal/filelock"
 	"tracelake/schema"
 	"tracelake/schema/columnar"
 )
@@ -46,7 +47,7 @@ func (l *Lake) Compact(ctx context.Context, o CompactOptions) (sum Compacted, er
 	if l.writer == "" {
 		return sum, errors.New("lake: opened for reading")
 	}
-	if !haveLocks {
+	if !filelock.Have {
 		return sum, errors.New("lake: compacting needs file locks, which this system lacks")
 	}
 	if err := l.settle(); err != nil {

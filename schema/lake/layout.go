@@ -9,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+
+	"tracelake/internal/filelock"
 )
 
 const (
@@ -34,12 +36,12 @@ type move struct {
 
 // holdLayout keeps the parts of all commits where they are until the result is
 // closed; only one process can hold it alone, to move them.
-func (l *Lake) holdLayout(how lockMode) (*os.File, error) {
+func (l *Lake) holdLayout(how filelock.Mode) (*os.File, error) {
 	f, err := os.OpenFile(l.meta(layoutLock), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
-	if err := flock(f, how); err != nil {
+	if err := filelock.Lock(f, how); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("lake: %s: %w", f.Name(), err)
 	}
@@ -48,7 +50,7 @@ func (l *Lake) holdLayout(how lockMode) (*os.File, error) {
 
 // moveAlone holds the layout alone, with no change left half done.
 func (l *Lake) moveAlone() (*os.File, error) {
-	lock, err := l.holdLayout(lockWait)
+	lock, err := l.holdLayout(filelock.Wait)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +78,7 @@ func (l *Lake) settle() error {
 // only who holds it can tell.
 func (l *Lake) holdSettled() (*os.File, error) {
 	for {
-		lock, err := l.holdLayout(lockShared)
+		lock, err := l.holdLayout(filelock.Shared)
 		if err != nil {
 			return nil, err
 		}

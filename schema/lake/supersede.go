@@ -3,6 +3,8 @@ package lake
 import (
 	"errors"
 	"io/fs"
+
+	"tracelake/internal/filelock"
 )
 
 // Supersede takes out of the lake what earlier runs of a job left there: every
@@ -39,11 +41,11 @@ func (l *Lake) Supersede(job Job, keep map[string]bool, also func(goes, other *C
 
 // remove takes a trace out of the lake; one that is gone already is no error.
 func (l *Lake) remove(traceID string) error {
-	lock, err := acquire(l.meta(tempPrefix+"publish-"+traceID+lockSuffix), lockWait)
+	lock, err := filelock.Acquire(l.meta(tempPrefix+"publish-"+traceID+lockSuffix), filelock.Wait)
 	if err != nil {
 		return err
 	}
-	defer release(lock)
+	defer filelock.Release(lock)
 	layout, err := l.apart(nil, traceID)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tracelake/internal/filelock"
 	"tracelake/schema"
 )
 
@@ -59,17 +60,17 @@ func (l *Lake) sweepTransactions(s *Swept, limit time.Time) error {
 			continue
 		}
 		dir := l.meta(e.Name())
-		lock, err := acquire(dir+lockSuffix, lockTry)
+		lock, err := filelock.Acquire(dir+lockSuffix, filelock.Try)
 		if err != nil {
 			continue // its writer lives
 		}
 		size, newest := measure(dir)
-		if haveLocks && strings.HasPrefix(e.Name(), own) || newest.Before(limit) {
+		if filelock.Have && strings.HasPrefix(e.Name(), own) || newest.Before(limit) {
 			if err := os.RemoveAll(dir); err == nil {
 				s.Transactions++
 				s.Bytes += size
 			}
-			release(lock)
+			filelock.Release(lock)
 			continue
 		}
 		lock.Close()
@@ -113,8 +114,8 @@ func sweepFiles(dir string, limit time.Time) {
 		if _, err := os.Stat(strings.TrimSuffix(path, lockSuffix)); err == nil {
 			continue // goes with its directory
 		}
-		if lock, err := acquire(path, lockTry); err == nil {
-			release(lock)
+		if lock, err := filelock.Acquire(path, filelock.Try); err == nil {
+			filelock.Release(lock)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"tracelake/internal/filelock"
 	"tracelake/schema"
 )
 
@@ -33,12 +34,12 @@ func (l *Lake) Begin() (*Txn, error) {
 	}
 	dir := l.meta(tempPrefix + hostName() + "-" + randomName())
 	// The lock comes first: a directory without one belongs to the dead.
-	lock, err := acquire(dir+lockSuffix, lockWait)
+	lock, err := filelock.Acquire(dir+lockSuffix, filelock.Wait)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		release(lock)
+		filelock.Release(lock)
 		return nil, fmt.Errorf("lake: %w", err)
 	}
 	return &Txn{l: l, dir: dir, lock: lock, files: map[string]*os.File{}}, nil
@@ -96,7 +97,7 @@ func (t *Txn) finish() error {
 		f.Close() // closed before, where all went well
 	}
 	err := os.RemoveAll(t.dir)
-	release(t.lock)
+	filelock.Release(t.lock)
 	return err
 }
 
@@ -134,11 +135,11 @@ func (t *Txn) Commit(rec Record, replace bool) (c Commit, err error) {
 		})
 	}
 	// One process at a time publishes one trace.
-	lock, err := acquire(t.l.meta(tempPrefix+"publish-"+rec.TraceID+lockSuffix), lockWait)
+	lock, err := filelock.Acquire(t.l.meta(tempPrefix+"publish-"+rec.TraceID+lockSuffix), filelock.Wait)
 	if err != nil {
 		return c, fmt.Errorf("lake: %w", err)
 	}
-	defer release(lock)
+	defer filelock.Release(lock)
 	unlessThere := func() error { return t.l.duplicate(&c, replace) }
 	layout, err := t.l.apart(unlessThere, rec.TraceID, RejectedTraceID(c.ContentDigest, c.Source.Path))
 	if err != nil {

@@ -1,6 +1,6 @@
 //go:build unix && !solaris && !aix
 
-package lake
+package filelock
 
 import (
 	"errors"
@@ -9,16 +9,17 @@ import (
 )
 
 const (
-	haveLocks     = true
+	Have          = true
 	canRemoveOpen = true
 )
 
-func flock(f *os.File, mode lockMode) error {
+// Lock takes a lock on an open file; closing the file gives it back.
+func Lock(f *os.File, mode Mode) error {
 	how := syscall.LOCK_EX
 	switch mode {
-	case lockTry:
+	case Try:
 		how |= syscall.LOCK_NB
-	case lockShared:
+	case Shared:
 		how = syscall.LOCK_SH
 	}
 	for {
@@ -27,7 +28,7 @@ func flock(f *os.File, mode lockMode) error {
 		case errors.Is(err, syscall.EINTR):
 			continue
 		case errors.Is(err, syscall.EWOULDBLOCK):
-			return errLocked
+			return ErrLocked
 		}
 		return err
 	}
