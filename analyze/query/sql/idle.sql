@@ -21,60 +21,54 @@
 --   share_pct  part of the idle time of the device or stream, %
 --   mean_us    mean length, µs
 --   max_us     longest, µs
-WITH work AS (
-  SELECT w.trace_id, w.run, w.rank, w.process, w.device, w.stream, w.start_ns, w.end_ns, w.event_index, w.launch_id, w.graph_id, l.start_ns AS launched_ns
-  FROM gpu_work AS w
-  LEFT JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
+WITH on_device AS (
+  SELECT trace_id, process, device, stream, start_ns, end_ns, event_index, launch_id, graph_id,
+    max(end_ns) OVER (o ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS since_ns,
+    coalesce(graph_id = lag(graph_id) OVER o, false) AND launch_id IS NOT DISTINCT FROM lag(launch_id) OVER o AS same_graph
+  FROM gpu_work
+  WINDOW o AS (PARTITION BY trace_id, process, device ORDER BY start_ns, event_index)
 ),
-scoped AS (
-  SELECT *, false AS by_stream FROM work
-  UNION ALL
-  SELECT *, true FROM work
+marked AS ( -- where the last gap of the device up to here ended: the device worked during all of a gap of a stream if not within that
+  SELECT *, max(CASE WHEN start_ns > since_ns THEN start_ns END) OVER (PARTITION BY trace_id, process, device ORDER BY start_ns, event_index ROWS UNBOUNDED PRECEDING) AS device_until_ns
+  FROM on_device
+),
+on_both AS (
+  SELECT trace_id, process, device, stream, start_ns, launch_id, since_ns, same_graph, device_until_ns,
+    max(end_ns) OVER (o ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS stream_since_ns,
+    coalesce(graph_id = lag(graph_id) OVER o, false) AND launch_id IS NOT DISTINCT FROM lag(launch_id) OVER o AS stream_same_graph
+  FROM marked
+  WINDOW o AS (PARTITION BY trace_id, process, device, stream ORDER BY start_ns, event_index)
 ),
 gaps AS (
-  SELECT
-    trace_id, run, rank, process, device, by_stream, CASE WHEN by_stream THEN stream END AS stream,
-    start_ns, launched_ns, launch_id, graph_id,
-    lag(launch_id) OVER o AS before_launch, lag(graph_id) OVER o AS before_graph,
-    max(end_ns) OVER (o ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS since_ns
-  FROM scoped
-  WINDOW o AS (PARTITION BY trace_id, process, device, by_stream, CASE WHEN by_stream THEN stream END ORDER BY start_ns, event_index)
-),
-busy AS ( -- the device as a whole, to see whether another stream worked
-  SELECT trace_id, process, device, start_ns, end_ns, working,
-    sum(working * (end_ns - start_ns)) OVER (PARTITION BY trace_id, process, device ORDER BY start_ns) - working * (end_ns - start_ns) AS before_ns
-  FROM (SELECT *, (compute + communication + memory > 0)::INT AS working FROM gpu_states)
-),
-real AS (
-  SELECT *, start_ns - since_ns AS gap_ns FROM gaps WHERE since_ns IS NOT NULL AND start_ns > since_ns
-),
-covered AS ( -- how much of a stream's gap the device worked
-  SELECT r.*,
-    CASE WHEN r.by_stream THEN b2.before_ns + b2.working * (least(r.start_ns, b2.end_ns) - b2.start_ns)
-      - b1.before_ns - b1.working * (least(r.since_ns, b1.end_ns) - b1.start_ns) END AS others_ns
-  FROM real AS r
-  ASOF LEFT JOIN busy AS b1
-    ON b1.trace_id = r.trace_id AND b1.process IS NOT DISTINCT FROM r.process AND b1.device IS NOT DISTINCT FROM r.device AND b1.start_ns <= r.since_ns
-  ASOF LEFT JOIN busy AS b2
-    ON b2.trace_id = r.trace_id AND b2.process IS NOT DISTINCT FROM r.process AND b2.device IS NOT DISTINCT FROM r.device AND b2.start_ns <= r.start_ns
+  SELECT trace_id, process, device, NULL AS stream, false AS by_stream, launch_id, since_ns, start_ns - since_ns AS gap_ns, same_graph, false AS covered
+  FROM on_both
+  WHERE start_ns > since_ns
+  UNION ALL
+  SELECT trace_id, process, device, stream, true, launch_id, stream_since_ns, start_ns - stream_since_ns, stream_same_graph, coalesce(device_until_ns <= stream_since_ns, true)
+  FROM on_both
+  WHERE start_ns > stream_since_ns
 ),
 named AS (
-  SELECT *, CASE
-    WHEN graph_id IS NOT NULL AND graph_id = before_graph AND launch_id IS NOT DISTINCT FROM before_launch THEN 'graph'
-    WHEN launched_ns > since_ns THEN 'host'
-    WHEN by_stream AND others_ns >= gap_ns THEN 'other_stream'
-    WHEN gap_ns < coalesce(getvariable('kernel_gap_ns')::BIGINT, 30000) THEN 'short'
-    WHEN launched_ns IS NULL THEN 'unknown'
+  SELECT g.trace_id, g.process, g.device, g.stream, g.by_stream, g.gap_ns, CASE
+    WHEN g.same_graph THEN 'graph'
+    WHEN l.start_ns > g.since_ns THEN 'host'
+    WHEN g.covered THEN 'other_stream'
+    WHEN g.gap_ns < coalesce(getvariable('kernel_gap_ns')::BIGINT, 30000) THEN 'short'
+    WHEN l.start_ns IS NULL THEN 'unknown'
     ELSE 'other' END AS reason
-  FROM covered
+  FROM gaps AS g
+  LEFT JOIN launches AS l ON l.trace_id = g.trace_id AND l.event_index = g.launch_id
+),
+sums AS (
+  SELECT trace_id, process, device, by_stream, stream, reason, count(*) AS gaps, sum(gap_ns)::BIGINT AS idle_ns, avg(gap_ns) AS mean_ns, max(gap_ns) AS max_ns
+  FROM named
+  GROUP BY ALL
 )
 SELECT
-  run, rank, trace_id, process, device, stream, reason,
-  count(*) AS gaps,
-  sum(gap_ns)::BIGINT AS idle_ns,
-  round(100.0 * sum(gap_ns) / sum(sum(gap_ns)) OVER (PARTITION BY trace_id, process, device, by_stream, stream), 2) AS share_pct,
-  round(avg(gap_ns) / 1e3, 3) AS mean_us,
-  round(max(gap_ns) / 1e3, 3) AS max_us
-FROM named
-GROUP BY run, rank, trace_id, process, device, by_stream, stream, reason
-ORDER BY run, rank, trace_id, process, device, by_stream, stream, idle_ns DESC, reason;
+  t.run, t.rank, s.trace_id, s.process, s.device, s.stream, s.reason, s.gaps, s.idle_ns,
+  round(100.0 * s.idle_ns / sum(s.idle_ns) OVER (PARTITION BY s.trace_id, s.process, s.device, s.by_stream, s.stream), 2) AS share_pct,
+  round(s.mean_ns / 1e3, 3) AS mean_us,
+  round(s.max_ns / 1e3, 3) AS max_us
+FROM sums AS s
+JOIN selected_traces AS t ON t.trace_id = s.trace_id
+ORDER BY t.run, t.rank, s.trace_id, s.process, s.device, s.by_stream, s.stream, s.idle_ns DESC, s.reason;

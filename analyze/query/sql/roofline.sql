@@ -85,7 +85,7 @@ calls AS (
 ),
 work AS (
   SELECT w.trace_id, w.launch_id, any_value(w.process) AS process, any_value(w.device) AS device, sum(w.dur_ns) AS ns,
-    coalesce(sum(w.dur_ns) FILTER (regexp_matches(w.name, '(?i)tf32|s1688')), 0) AS tf32_ns
+    coalesce(sum(w.dur_ns) FILTER (contains(lower(w.name), 'tf32') OR contains(lower(w.name), 's1688')), 0) AS tf32_ns
   FROM gpu_work AS w
   WHERE w.launch_id IS NOT NULL
   GROUP BY ALL

@@ -29,9 +29,9 @@ WITH gpu AS (
   FROM gpu_events AS g SEMI JOIN selected_traces AS t ON t.trace_id = g.trace_id
   GROUP BY ALL
 ),
-calls AS (
-  SELECT trace_id, count(*) AS launching_calls, count(*) FILTER (gpu_event_count = 0) AS idle_launches
-  FROM launches
+calls AS ( -- by name first: there are few
+  SELECT trace_id, sum(calls)::BIGINT AS launching_calls, sum(idle)::BIGINT AS idle_launches
+  FROM (SELECT trace_id, api, count(*) AS calls, count(*) FILTER (gpu_event_count = 0) AS idle FROM launches GROUP BY ALL)
   WHERE regexp_matches(api, '(?i)launch(kernel|cooperative|graph)|graphlaunch|launchkernel')
   GROUP BY ALL
 ),
