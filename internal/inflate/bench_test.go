@@ -18,17 +18,24 @@ func cpuSeconds() float64 {
 	return float64(use.Utime.Nano()+use.Stime.Nano()) / 1e9
 }
 
+// benchData is the trace that TRACELAKE_BENCH_TRACE names, or generated events.
+func benchData(b *testing.B) []byte {
+	path := os.Getenv("TRACELAKE_BENCH_TRACE")
+	if path == "" {
+		return compress(b, texts()["events"], 6)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return data
+}
+
 // BenchmarkGzip decompresses the trace that TRACELAKE_BENCH_TRACE names, or
 // generated events, with each decoder in turn. It reports the CPU time of the
 // fastest run, which other programs of the machine disturb least.
 func BenchmarkGzip(b *testing.B) {
-	data := compress(b, texts()["events"], 6)
-	if path := os.Getenv("TRACELAKE_BENCH_TRACE"); path != "" {
-		var err error
-		if data, err = os.ReadFile(path); err != nil {
-			b.Fatal(err)
-		}
-	}
+	data := benchData(b)
 	decoders := []struct {
 		name string
 		open func(io.Reader) (io.Reader, error)
@@ -66,5 +73,63 @@ func BenchmarkGzip(b *testing.B) {
 	}
 	for name, seconds := range best {
 		b.ReportMetric(float64(text)/1e6/seconds, name+"-MB/CPU-s")
+	}
+}
+
+// BenchmarkStages takes the steps of reading ahead one after another on one
+// goroutine and reports the CPU time of each, the shortest of all rounds.
+func BenchmarkStages(b *testing.B) {
+	data := benchData(b)
+	o := Options{Workers: 1, limits: defaultLimits}
+	o.limits.skip, o.limits.minShare = 0, 1
+	best := map[string]float64{}
+	buf := make([]byte, 256<<10)
+	for b.Loop() {
+		took := map[string]float64{}
+		timed := func(stage string, work func()) {
+			started := cpuSeconds()
+			work()
+			took[stage] += cpuSeconds() - started
+		}
+		r := Open(bytes.NewReader(data), Options{})
+		timed("in-order", func() {
+			for err := error(nil); err == nil; _, err = r.Read(buf) {
+			}
+		})
+		text := r.total
+		r.Close()
+
+		a := &ahead{o: &o, src: bytes.NewReader(data)}
+		a.aim(text, int64(len(data)))
+		for a.srcErr == nil {
+			a.takePiece()
+		}
+		at, inPieces := point{inText: false}, int64(0)
+		for _, p := range a.held {
+			timed("find", func() { p.begin() })
+		}
+		for _, p := range a.held {
+			timed("decode", func() { p.decode(a) })
+			if p.link(at) {
+				timed("resolve", func() { p.resolve(a) })
+				timed("copy", func() {
+					for from := 0; from < p.n; from += len(buf) {
+						copy(buf, p.text[from:])
+					}
+				})
+				at = p.after
+				inPieces += int64(p.n)
+				a.giveText(p)
+			}
+		}
+		took["in-pieces-share"] = float64(inPieces) / float64(text)
+		for stage, s := range took {
+			if old, ok := best[stage]; !ok || s < old {
+				best[stage] = s
+			}
+		}
+	}
+	for stage, s := range best {
+		b.ReportMetric(s*1e3, stage+"-ms")
 	}
 }

@@ -43,14 +43,14 @@ func blockSize(h []byte) int {
 
 // nextBatch hands out the text of the next batch of blocks, if blocks follow.
 func (r *Reader) nextBatch() bool {
-	if r.workers < 2 {
+	if !r.blocks {
 		return false
 	}
-	if r.current != nil {
-		r.spare = append(r.spare, r.current)
-		r.current = nil
+	if r.batch != nil {
+		r.spare = append(r.spare, r.batch)
+		r.batch = nil
 	}
-	for len(r.queue) <= r.workers {
+	for len(r.queue) <= r.o.Workers {
 		b := r.takeBatch()
 		if b == nil {
 			break
@@ -61,11 +61,7 @@ func (r *Reader) nextBatch() bool {
 			if b.doubt {
 				return
 			}
-			if r.run != nil {
-				r.run(b.decode)
-			} else {
-				b.decode()
-			}
+			r.o.run(b.decode)
 		}()
 	}
 	if len(r.queue) == 0 {
@@ -78,8 +74,9 @@ func (r *Reader) nextBatch() bool {
 		return false
 	}
 	r.queue = append(r.queue[:0], r.queue[1:]...)
-	r.current = b
+	r.batch = b
 	r.text = b.text
+	r.total += int64(len(b.text))
 	r.members += b.blocks
 	return true
 }
@@ -157,7 +154,8 @@ func (r *Reader) inOrder() {
 	base := r.queue[0].offset
 	d.reset(io.MultiReader(parts...))
 	d.base = base
-	r.queue, r.spare, r.workers = nil, nil, 1
+	r.queue, r.spare, r.blocks = nil, nil, false
+	r.ahead.off()
 }
 
 // rest is what follows in a source that may have ended.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 )
 
 const (
@@ -18,8 +19,8 @@ const (
 	inAhead = 32      // bytes that the fast loop may take in one round
 )
 
-// decoder decodes one DEFLATE stream into a window that slides.
-type decoder struct {
+// stream is a DEFLATE stream and how far it is decoded.
+type stream struct {
 	src    io.Reader
 	buf    []byte // compressed bytes, with inSlack bytes behind them
 	ip, n  int    // next and end in buf
@@ -33,16 +34,25 @@ type decoder struct {
 	final  bool // the block is the last one
 	stored int  // bytes left of a stored block
 
-	win    []byte
-	wr     int // end of what is decoded
-	oldest int // where the text begins that distances may reach
-
 	lens [288 + 32]uint8 // lengths of the codes of a block, those of literals first
 	lit  [litSize]entry
 	dist [distSize]entry
 }
 
-// States of a decoder.
+// output is where text is decoded to: bytes, or bytes and marks.
+type output[T byte | uint16] struct {
+	win    []T
+	wr     int // end of what is decoded
+	oldest int // where the text begins that distances may reach
+}
+
+// decoder decodes one stream after another into a window that slides.
+type decoder struct {
+	stream
+	output[byte]
+}
+
+// States of a stream.
 const (
 	betweenBlocks = iota
 	inStored
@@ -51,93 +61,112 @@ const (
 )
 
 func newDecoder() *decoder {
-	return &decoder{buf: make([]byte, inSize+inSlack), win: make([]byte, windowSize)}
+	d := &decoder{}
+	d.buf, d.win = make([]byte, inSize+inSlack), make([]byte, windowSize)
+	return d
 }
 
 func (d *decoder) reset(src io.Reader) {
-	d.src, d.srcErr = src, nil
-	d.ip, d.n, d.base = 0, 0, 0
-	d.bb, d.bl = 0, 0
-	d.wr = 0
-	d.begin()
+	d.stream.reset(src)
+	d.wr, d.oldest = 0, 0
 }
 
 // begin begins another stream at the next whole byte.
 func (d *decoder) begin() {
-	d.giveBack()
-	d.bb, d.bl = 0, 0
-	d.state, d.final, d.stored = betweenBlocks, false, 0
+	d.stream.begin()
 	d.oldest = d.wr
 }
 
+func (s *stream) reset(src io.Reader) {
+	s.src, s.srcErr = src, nil
+	s.ip, s.n, s.base = 0, 0, 0
+	s.bb, s.bl = 0, 0
+	s.begin()
+}
+
+func (s *stream) begin() {
+	s.giveBack()
+	s.bb, s.bl = 0, 0
+	s.state, s.final, s.stored = betweenBlocks, false, 0
+}
+
 // giveBack returns whole bytes that were taken as bits.
-func (d *decoder) giveBack() {
-	d.ip -= int(d.bl >> 3)
-	d.bl &= 7
-	d.bb &= 1<<d.bl - 1
+func (s *stream) giveBack() {
+	s.ip -= int(s.bl >> 3)
+	s.bl &= 7
+	s.bb &= 1<<s.bl - 1
 }
 
 // offset is how many bytes of the stream are used.
-func (d *decoder) offset() int64 { return d.base + int64(d.ip) - int64(d.bl>>3) }
+func (s *stream) offset() int64 { return s.base + int64(s.ip) - int64(s.bl>>3) }
+
+// bit is how many bits of the stream are used.
+func (s *stream) bit() int64 { return (s.base+int64(s.ip))*8 - int64(s.bl) }
 
 // want sees to it that k bytes can be taken, unless the stream ends before.
 // Behind the end of the stream stand zeros.
-func (d *decoder) want(k int) {
-	d.giveBack()
-	if d.n-d.ip >= k || d.srcErr != nil {
+func (s *stream) want(k int) {
+	s.giveBack()
+	if s.n-s.ip >= k || s.srcErr != nil {
 		return
 	}
-	copy(d.buf, d.buf[d.ip:d.n])
-	d.base += int64(d.ip)
-	d.n -= d.ip
-	d.ip = 0
-	idle := 0
-	for d.n < k && d.srcErr == nil {
-		var m int
-		m, d.srcErr = d.src.Read(d.buf[d.n:inSize])
-		d.n += m
-		if m > 0 {
-			idle = 0
-		} else if idle++; idle > 100 && d.srcErr == nil {
-			d.srcErr = io.ErrNoProgress
-		}
-	}
-	if d.srcErr != nil {
-		clear(d.buf[d.n : d.n+inSlack])
+	copy(s.buf, s.buf[s.ip:s.n])
+	s.base += int64(s.ip)
+	s.n -= s.ip
+	s.ip = 0
+	m := 0
+	m, s.srcErr = readAtLeast(s.src, s.buf[s.n:inSize], k-s.n)
+	s.n += m
+	if s.srcErr != nil {
+		clear(s.buf[s.n : s.n+inSlack])
 	}
 }
 
+// readAtLeast reads until it has k bytes or an error.
+func readAtLeast(src io.Reader, b []byte, k int) (n int, err error) {
+	for idle := 0; n < k && err == nil; idle++ {
+		var m int
+		m, err = src.Read(b[n:])
+		if n += m; m > 0 {
+			idle = 0
+		} else if idle == 100 && err == nil {
+			err = io.ErrNoProgress
+		}
+	}
+	return n, err
+}
+
 // cut is the error of a stream that goes on behind what can be read.
-func (d *decoder) cut() error {
-	if !errors.Is(d.srcErr, io.EOF) {
-		return d.srcErr
+func (s *stream) cut() error {
+	if !errors.Is(s.srcErr, io.EOF) {
+		return s.srcErr
 	}
 	return io.ErrUnexpectedEOF
 }
 
 // overrun reports whether bits were taken from behind the end of the stream.
-func (d *decoder) overrun() bool { return d.ip*8-int(d.bl) > d.n*8 }
+func (s *stream) overrun() bool { return s.ip*8-int(s.bl) > s.n*8 }
 
-func (d *decoder) refill() {
-	d.bb |= binary.LittleEndian.Uint64(d.buf[d.ip:]) << (d.bl & 63)
-	d.ip += int((63 - d.bl) >> 3)
-	d.bl |= 56
+func (s *stream) refill() {
+	s.bb |= binary.LittleEndian.Uint64(s.buf[s.ip:]) << (s.bl & 63)
+	s.ip += int((63 - s.bl) >> 3)
+	s.bl |= 56
 }
 
-func (d *decoder) take(n uint) uint {
-	v := uint(d.bb & (1<<n - 1))
-	d.bb >>= n
-	d.bl -= n
+func (s *stream) take(n uint) uint {
+	v := uint(s.bb & (1<<n - 1))
+	s.bb >>= n
+	s.bl -= n
 	return v
 }
 
 // wrong is the error of bits that mean nothing, which may be the zeros behind
 // the end.
-func (d *decoder) wrong(what string) error {
-	if d.overrun() {
-		return d.cut()
+func (s *stream) wrong(what string) error {
+	if s.overrun() {
+		return s.cut()
 	}
-	return &CorruptError{Offset: d.offset(), What: what}
+	return &CorruptError{Offset: s.offset(), What: what}
 }
 
 // slide makes room in the window; what is in front of the last maxDistance
@@ -148,23 +177,31 @@ func (d *decoder) slide() {
 	d.wr, d.oldest = keep, 0
 }
 
-// more decodes until the window is full or the stream ends. It returns io.EOF
-// at the end of the stream.
-func (d *decoder) more() error {
-	for d.wr <= len(d.win)-outSlack {
+const noStop = math.MaxInt64
+
+var errStop = errors.New("inflate: a block begins")
+
+// decode decodes until the window is full, which is no error, or the stream
+// ends, which is io.EOF, or a block begins at the bit stop or behind it, which
+// is errStop.
+func decode[T byte | uint16](s *stream, t *output[T], stop int64) error {
+	for t.wr <= len(t.win)-outSlack {
 		var err error
-		switch d.state {
+		switch s.state {
 		case betweenBlocks:
-			err = d.blockHeader()
+			if s.bit() >= stop {
+				return errStop
+			}
+			err = s.blockHeader()
 		case inStored:
-			err = d.copyStored()
+			err = copyStored(s, t)
 		case inCodes:
 			// The fast loop takes up to eight bytes before its first round.
-			d.want(inAhead + 8)
-			if d.n-d.ip >= inAhead+8 {
-				err = d.fast()
+			s.want(inAhead + 8)
+			if s.n-s.ip >= inAhead+8 {
+				err = fast(s, t)
 			} else {
-				err = d.careful()
+				err = careful(s, t)
 			}
 		case ended:
 			return io.EOF
@@ -176,78 +213,89 @@ func (d *decoder) more() error {
 	return nil
 }
 
-func (d *decoder) endBlock() {
-	d.state = betweenBlocks
-	if d.final {
-		d.state = ended
+func (s *stream) endBlock() {
+	s.state = betweenBlocks
+	if s.final {
+		s.state = ended
 	}
 }
 
-func (d *decoder) copyStored() error {
-	d.want(1)
-	k := min(d.stored, d.n-d.ip, len(d.win)-outSlack+1-d.wr)
-	copy(d.win[d.wr:], d.buf[d.ip:d.ip+k])
-	d.wr += k
-	d.ip += k
-	d.stored -= k
-	if d.stored == 0 {
-		d.endBlock()
+func copyStored[T byte | uint16](s *stream, t *output[T]) error {
+	s.want(1)
+	k := min(s.stored, s.n-s.ip, len(t.win)-outSlack+1-t.wr)
+	put(t.win[t.wr:], s.buf[s.ip:s.ip+k])
+	t.wr += k
+	s.ip += k
+	s.stored -= k
+	if s.stored == 0 {
+		s.endBlock()
 		return nil
 	}
-	if d.n == d.ip && d.srcErr != nil {
-		return d.cut()
+	if s.n == s.ip && s.srcErr != nil {
+		return s.cut()
 	}
 	return nil
+}
+
+// put writes bytes as text.
+func put[T byte | uint16](to []T, from []byte) {
+	if to, ok := any(to).([]byte); ok {
+		copy(to, from)
+		return
+	}
+	for i, b := range from {
+		to[i] = T(b)
+	}
 }
 
 // lensOrder is the order in which the lengths of the codes of lengths stand.
 var lensOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
-func (d *decoder) blockHeader() error {
-	d.want(inSlack - 64)
-	d.refill()
-	d.final = d.take(1) == 1
-	switch d.take(2) {
+func (s *stream) blockHeader() error {
+	s.want(inSlack - 64)
+	s.refill()
+	s.final = s.take(1) == 1
+	switch s.take(2) {
 	case 0:
-		return d.storedHeader()
+		return s.storedHeader()
 	case 1:
-		d.fixedCodes()
+		s.fixedCodes()
 	case 2:
-		if err := d.dynamicCodes(); err != nil {
+		if err := s.dynamicCodes(); err != nil {
 			return err
 		}
 	default:
-		return d.wrong("block of an unknown kind")
+		return s.wrong("block of an unknown kind")
 	}
-	if d.overrun() {
-		return d.cut()
+	if s.overrun() {
+		return s.cut()
 	}
-	pairLiterals(&d.lit)
-	d.state = inCodes
+	pairLiterals(&s.lit)
+	s.state = inCodes
 	return nil
 }
 
-func (d *decoder) storedHeader() error {
-	d.take(d.bl & 7)
-	d.refill()
-	n := d.take(16)
-	if inverse := d.take(16); inverse != n^0xffff {
-		return d.wrong("length of a stored block")
+func (s *stream) storedHeader() error {
+	s.take(s.bl & 7)
+	s.refill()
+	n := s.take(16)
+	if inverse := s.take(16); inverse != n^0xffff {
+		return s.wrong("length of a stored block")
 	}
-	if d.overrun() {
-		return d.cut()
+	if s.overrun() {
+		return s.cut()
 	}
-	d.giveBack()
-	d.stored = int(n)
-	d.state = inStored
+	s.giveBack()
+	s.stored = int(n)
+	s.state = inStored
 	if n == 0 {
-		d.endBlock()
+		s.endBlock()
 	}
 	return nil
 }
 
-func (d *decoder) fixedCodes() {
-	l := d.lens[:]
+func (s *stream) fixedCodes() {
+	l := s.lens[:]
 	for i := range 288 {
 		switch {
 		case i < 144:
@@ -263,33 +311,33 @@ func (d *decoder) fixedCodes() {
 	for i := 288; i < len(l); i++ {
 		l[i] = 5
 	}
-	build(d.lit[:], litBits, l[:288], litSymbols[:])
-	build(d.dist[:], distBits, l[288:], distSymbols[:])
+	build(s.lit[:], litBits, l[:288], litSymbols[:])
+	build(s.dist[:], distBits, l[288:], distSymbols[:])
 }
 
-func (d *decoder) dynamicCodes() error {
-	nlit, ndist, nlens := int(d.take(5))+257, int(d.take(5))+1, int(d.take(4))+4
+func (s *stream) dynamicCodes() error {
+	nlit, ndist, nlens := int(s.take(5))+257, int(s.take(5))+1, int(s.take(4))+4
 	if nlit > 286 || ndist > 30 {
-		return d.wrong("too many symbols")
+		return s.wrong("too many symbols")
 	}
 	var lens [19]uint8
 	for i := range nlens {
-		d.refill()
-		lens[lensOrder[i]] = uint8(d.take(3))
+		s.refill()
+		lens[lensOrder[i]] = uint8(s.take(3))
 	}
 	var tab [1 << precode]entry
 	if !build(tab[:], precode, lens[:], lenSymbols[:]) {
-		return d.wrong("codes of the code lengths")
+		return s.wrong("codes of the code lengths")
 	}
-	all := d.lens[:nlit+ndist]
+	all := s.lens[:nlit+ndist]
 	for i := 0; i < len(all); {
-		d.refill()
-		e := tab[d.bb&(1<<precode-1)]
+		s.refill()
+		e := tab[s.bb&(1<<precode-1)]
 		if e&flagRare != 0 {
-			d.take(precode)
-			return d.wrong("code length")
+			s.take(precode)
+			return s.wrong("code length")
 		}
-		d.take(uint(e & 0xff))
+		s.take(uint(e & 0xff))
 		sym := uint8(e >> 16)
 		if sym < 16 {
 			all[i] = sym
@@ -301,92 +349,92 @@ func (d *decoder) dynamicCodes() error {
 		switch sym {
 		case 16:
 			if i == 0 {
-				return d.wrong("repeated code length without one before")
+				return s.wrong("repeated code length without one before")
 			}
-			v, n = all[i-1], 3+int(d.take(2))
+			v, n = all[i-1], 3+int(s.take(2))
 		case 17:
-			n = 3 + int(d.take(3))
+			n = 3 + int(s.take(3))
 		default:
-			n = 11 + int(d.take(7))
+			n = 11 + int(s.take(7))
 		}
 		if n > len(all)-i {
-			return d.wrong("too many code lengths")
+			return s.wrong("too many code lengths")
 		}
 		for ; n > 0; n-- {
 			all[i] = v
 			i++
 		}
 	}
-	if !build(d.lit[:], litBits, all[:nlit], litSymbols[:]) || !build(d.dist[:], distBits, all[nlit:], distSymbols[:]) {
-		return d.wrong("codes of a block")
+	if !build(s.lit[:], litBits, all[:nlit], litSymbols[:]) || !build(s.dist[:], distBits, all[nlit:], distSymbols[:]) {
+		return s.wrong("codes of a block")
 	}
 	return nil
 }
 
 // careful decodes one symbol near the end of the stream.
-func (d *decoder) careful() error {
-	d.refill()
-	e := d.lit[d.bb&(1<<litBits-1)]
+func careful[T byte | uint16](s *stream, t *output[T]) error {
+	s.refill()
+	e := s.lit[s.bb&(1<<litBits-1)]
 	if e&flagSecond != 0 {
-		d.take(litBits)
-		e = d.second(d.lit[:], e)
+		s.take(litBits)
+		e = s.second(s.lit[:], e)
 	}
 	if e&flagLiteral != 0 {
 		if n := e >> 8 & 3; n == 2 { // the stream may end behind the first one
-			e = e&0xff0000 | uint32(d.lens[e>>16&0xff])
+			e = e&0xff0000 | uint32(s.lens[e>>16&0xff])
 		}
-		d.take(uint(e & 0xff))
-		if d.overrun() {
-			return d.cut()
+		s.take(uint(e & 0xff))
+		if s.overrun() {
+			return s.cut()
 		}
-		d.win[d.wr] = byte(e >> 16)
-		d.wr++
+		t.win[t.wr] = T(e >> 16 & 0xff)
+		t.wr++
 		return nil
 	}
 	if e&flagRare != 0 {
 		if e&flagEnd == 0 {
-			d.take(1)
-			return d.wrong("no such code")
+			s.take(1)
+			return s.wrong("no such code")
 		}
-		d.take(uint(e & 0xff))
-		if d.overrun() {
-			return d.cut()
+		s.take(uint(e & 0xff))
+		if s.overrun() {
+			return s.cut()
 		}
-		d.endBlock()
+		s.endBlock()
 		return nil
 	}
-	length := d.value(e)
-	d.refill()
-	e = d.dist[d.bb&(1<<distBits-1)]
+	length := s.value(e)
+	s.refill()
+	e = s.dist[s.bb&(1<<distBits-1)]
 	if e&flagSecond != 0 {
-		d.take(distBits)
-		e = d.second(d.dist[:], e)
+		s.take(distBits)
+		e = s.second(s.dist[:], e)
 	}
 	if e&flagRare != 0 {
-		d.take(1)
-		return d.wrong("no such code of a distance")
+		s.take(1)
+		return s.wrong("no such code of a distance")
 	}
-	dist := d.value(e)
-	if d.overrun() {
-		return d.cut()
+	dist := s.value(e)
+	if s.overrun() {
+		return s.cut()
 	}
-	if dist > d.wr-d.oldest {
-		return d.wrong("distance in front of the text")
+	if dist > t.wr-t.oldest {
+		return s.wrong("distance in front of the text")
 	}
 	for range length {
-		d.win[d.wr] = d.win[d.wr-dist]
-		d.wr++
+		t.win[t.wr] = t.win[t.wr-dist]
+		t.wr++
 	}
 	return nil
 }
 
-func (d *decoder) second(tab []entry, e entry) entry {
-	return tab[uint(e>>16)+uint(d.bb&(1<<(e>>8&15)-1))]
+func (s *stream) second(tab []entry, e entry) entry {
+	return tab[uint(e>>16)+uint(s.bb&(1<<(e>>8&15)-1))]
 }
 
 // value takes the bits of a length or a distance.
-func (d *decoder) value(e entry) int {
-	v := d.bb & (1<<(e&0xff) - 1) >> (e >> 8 & 15)
-	d.take(uint(e & 0xff))
+func (s *stream) value(e entry) int {
+	v := s.bb & (1<<(e&0xff) - 1) >> (e >> 8 & 15)
+	s.take(uint(e & 0xff))
 	return int(e>>16) + int(v)
 }

@@ -5,11 +5,11 @@ import "encoding/binary"
 // fast decodes symbols of a block while inAhead compressed bytes are left and
 // the window has room. One round takes at most 48 bits between two refills of
 // the 56 bits that it works on, and less than inAhead bytes in all.
-func (d *decoder) fast() error {
-	lit, dist := &d.lit, &d.dist
-	win, buf := d.win, d.buf
-	ip, bb, bl, wr := d.ip, d.bb, d.bl, d.wr
-	inEnd, outEnd := d.n-inAhead, len(win)-outSlack
+func fast[T byte | uint16](s *stream, t *output[T]) error {
+	lit, dist := &s.lit, &s.dist
+	win, buf := t.win, s.buf
+	ip, bb, bl, wr := s.ip, s.bb, s.bl, t.wr
+	inEnd, outEnd := s.n-inAhead, len(win)-outSlack
 	var err error
 
 	bb |= binary.LittleEndian.Uint64(buf[ip:]) << (bl & 63)
@@ -20,19 +20,19 @@ func (d *decoder) fast() error {
 		if e&flagLiteral != 0 {
 			bb >>= e & 63
 			bl -= uint(e & 63)
-			binary.LittleEndian.PutUint16(win[wr:], uint16(e>>16))
+			two(win[wr:], e)
 			wr += int(e >> 8 & 3)
 			e = lit[bb&(1<<litBits-1)]
 			if e&flagLiteral != 0 {
 				bb >>= e & 63
 				bl -= uint(e & 63)
-				binary.LittleEndian.PutUint16(win[wr:], uint16(e>>16))
+				two(win[wr:], e)
 				wr += int(e >> 8 & 3)
 				e = lit[bb&(1<<litBits-1)]
 				if e&flagLiteral != 0 {
 					bb >>= e & 63
 					bl -= uint(e & 63)
-					binary.LittleEndian.PutUint16(win[wr:], uint16(e>>16))
+					two(win[wr:], e)
 					wr += int(e >> 8 & 3)
 					bb |= binary.LittleEndian.Uint64(buf[ip:]) << (bl & 63)
 					ip += int((63 - bl) >> 3)
@@ -50,7 +50,7 @@ func (d *decoder) fast() error {
 				if e&flagLiteral != 0 {
 					bb >>= e & 63
 					bl -= uint(e & 63)
-					win[wr] = byte(e >> 16)
+					win[wr] = T(e >> 16 & 0xff)
 					wr++
 					bb |= binary.LittleEndian.Uint64(buf[ip:]) << (bl & 63)
 					ip += int((63 - bl) >> 3)
@@ -63,7 +63,7 @@ func (d *decoder) fast() error {
 				if e&flagEnd != 0 {
 					bb >>= e & 63
 					bl -= uint(e & 63)
-					d.endBlock()
+					s.endBlock()
 				} else {
 					err = &CorruptError{What: "no such code"}
 				}
@@ -93,7 +93,7 @@ func (d *decoder) fast() error {
 		back := int(e>>16) + int(bb&(1<<(e&63)-1)>>(e>>8&15))
 		bb >>= e & 63
 		bl -= uint(e & 63)
-		if back > wr-d.oldest {
+		if back > wr-t.oldest {
 			err = &CorruptError{What: "distance in front of the text"}
 			break
 		}
@@ -107,13 +107,13 @@ func (d *decoder) fast() error {
 		switch {
 		case back >= 16:
 			// Pieces of 16 bytes, of which the last may write behind the match.
-			*(*[16]byte)(to) = *(*[16]byte)(from)
+			*(*[16]T)(to) = *(*[16]T)(from)
 			for k := 16; k < length; k += 16 {
-				*(*[16]byte)(to[k:]) = *(*[16]byte)(from[k:])
+				*(*[16]T)(to[k:]) = *(*[16]T)(from[k:])
 			}
 		case back >= 8:
 			for k := 0; k < length; k += 8 {
-				*(*[8]byte)(to[k:]) = *(*[8]byte)(from[k:])
+				*(*[8]T)(to[k:]) = *(*[8]T)(from[k:])
 			}
 		default:
 			for k := range length {
@@ -121,10 +121,17 @@ func (d *decoder) fast() error {
 			}
 		}
 	}
-	d.ip, d.bb, d.bl, d.wr = ip, bb, bl, wr
-	d.giveBack()
+	s.ip, s.bb, s.bl, t.wr = ip, bb, bl, wr
+	s.giveBack()
 	if c, ok := err.(*CorruptError); ok { //nolint:errorlint // made above
-		c.Offset = d.offset()
+		c.Offset = s.offset()
 	}
 	return err
+}
+
+// two writes the literals of an entry, the second of which may mean nothing.
+func two[T byte | uint16](to []T, e entry) {
+	p := (*[2]T)(to)
+	p[0] = T(e >> 16 & 0xff)
+	p[1] = T(e >> 24)
 }

@@ -33,26 +33,33 @@ func (e *CorruptError) Error() string {
 
 // Reader reads the text of a gzip stream of one or many members.
 type Reader struct {
+	o        Options
 	d        *decoder
 	text     []byte // decoded and not yet handed out
-	crc      uint32
-	size     uint32
+	total    int64  // bytes of text so far
+	sum      checksum
 	members  int
 	inText   bool
 	trailing bool
 	err      error
 
-	workers int
-	run     func(func())
-	queue   []*batch // of blocks, in order
-	current *batch   // whose text is handed out
-	spare   []*batch
+	blocks bool     // blocks are looked for
+	queue  []*batch // of blocks, in order
+	batch  *batch   // whose text is handed out
+	spare  []*batch
+
+	ahead *ahead // what is decompressed from guessed places on; nil where nothing is
 }
 
 // Options says how to read a stream. The zero value is usable.
 type Options struct {
-	Workers int          // goroutines that decompress blocks, where the stream is made of such
+	Workers int          // goroutines that decompress at once
 	Run     func(func()) // runs the work of one of them; nil means at once
+	// Share says how many of the workers this stream may count on just now,
+	// where others want them too. nil means all of them.
+	Share func() int
+
+	limits aheadLimits
 }
 
 // readers keeps windows and tables from stream to stream.
@@ -62,7 +69,10 @@ var readers = freelist.List[*Reader]{New: func() *Reader { return &Reader{d: new
 func Open(src io.Reader, o Options) *Reader {
 	r := readers.Get()
 	r.d.reset(src)
-	r.workers, r.run = o.Workers, o.Run
+	if o.limits == (aheadLimits{}) {
+		o.limits = defaultLimits
+	}
+	r.o, r.blocks = o, o.Workers > 1
 	return r
 }
 
@@ -70,6 +80,9 @@ func Open(src io.Reader, o Options) *Reader {
 func (r *Reader) Close() {
 	for _, b := range r.queue {
 		<-b.done
+	}
+	if r.ahead != nil {
+		r.ahead.close()
 	}
 	d := r.d
 	d.reset(nil)
@@ -102,51 +115,76 @@ func (r *Reader) Read(p []byte) (int, error) {
 // step decodes the next piece of text, or goes to the next member.
 func (r *Reader) step() error {
 	d := r.d
+	r.lookAhead()
 	if !r.inText {
 		if r.nextBatch() {
 			return nil
 		}
-		if err := r.header(); err != nil {
+		if r.members > 0 {
+			var err error
+			if r.trailing, err = d.skipPadding(); err != nil {
+				return err
+			}
+		}
+		if r.adopt() {
+			return nil
+		}
+		if err := d.header(); err != nil {
 			return err
 		}
 		d.begin()
-		r.crc, r.size, r.inText = 0, 0, true
+		r.members++
+		r.sum, r.inText = checksum{}, true
+	} else if d.state == betweenBlocks && r.adopt() {
+		return nil
 	}
 	d.slide()
 	from := d.wr
-	err := d.more()
+	err := decode(&d.stream, &d.output, r.ahead.stop())
 	r.text = d.win[from:d.wr]
-	r.crc = crc32.Update(r.crc, crc32.IEEETable, r.text)
-	r.size += uint32(len(r.text))
-	if errors.Is(err, io.EOF) {
+	r.total += int64(len(r.text))
+	r.sum.add(r.text)
+	switch {
+	case errors.Is(err, errStop):
+		return nil
+	case errors.Is(err, io.EOF):
 		r.inText = false
-		return r.trailer()
+		want, err := d.trailer()
+		if err == nil && want != r.sum {
+			err = ErrChecksum
+		}
+		return err
 	}
 	return err
 }
 
-func (r *Reader) trailer() error {
-	b, err := r.bytes(8)
+// checksum is that of some text, and how long it is modulo 2³².
+type checksum struct{ crc, size uint32 }
+
+func (a *checksum) add(text []byte) {
+	a.crc = crc32.Update(a.crc, crc32.IEEETable, text)
+	a.size += uint32(len(text))
+}
+
+// trailer reads what stands behind a member.
+func (s *stream) trailer() (checksum, error) {
+	b, err := s.bytes(8)
 	if err != nil {
-		return err
+		return checksum{}, err
 	}
-	if binary.LittleEndian.Uint32(b) != r.crc || binary.LittleEndian.Uint32(b[4:]) != r.size {
-		return ErrChecksum
-	}
-	return nil
+	return checksum{binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])}, nil
 }
 
 // bytes takes k whole bytes of the stream; they are valid until more is taken.
-func (r *Reader) bytes(k int) ([]byte, error) {
-	d := r.d
-	d.giveBack()
-	d.bb, d.bl = 0, 0 // the rest of the last byte of a stream means nothing
-	d.want(k)
-	if d.n-d.ip < k {
-		return nil, d.cut()
+func (s *stream) bytes(k int) ([]byte, error) {
+	s.giveBack()
+	s.bb, s.bl = 0, 0 // the rest of the last byte of a stream means nothing
+	s.want(k)
+	if s.n-s.ip < k {
+		return nil, s.cut()
 	}
-	d.ip += k
-	return d.buf[d.ip-k : d.ip], nil
+	s.ip += k
+	return s.buf[s.ip-k : s.ip], nil
 }
 
 const (
@@ -160,31 +198,24 @@ const (
 
 var magic = []byte{0x1f, 0x8b}
 
-// header reads the header of the next member. It returns io.EOF where no
-// member follows.
-func (r *Reader) header() error {
-	if r.members > 0 {
-		if err := r.skipPadding(); err != nil {
-			return err
-		}
-	}
-	h, err := r.bytes(10)
+// header reads the header of the next member.
+func (s *stream) header() error {
+	h, err := s.bytes(10)
 	if err != nil {
 		return err
 	}
-	r.members++
 	flags := h[3]
 	if !bytes.HasPrefix(h, magic) || h[2] != 8 || flags>>5 != 0 {
 		return ErrHeader
 	}
 	crc := crc32.ChecksumIEEE(h)
 	if flags&flagExtra != 0 {
-		b, err := r.bytes(2)
+		b, err := s.bytes(2)
 		if err != nil {
 			return err
 		}
 		crc = crc32.Update(crc, crc32.IEEETable, b)
-		if crc, err = r.skip(int(binary.LittleEndian.Uint16(b)), crc); err != nil {
+		if crc, err = s.skip(int(binary.LittleEndian.Uint16(b)), crc); err != nil {
 			return err
 		}
 	}
@@ -196,7 +227,7 @@ func (r *Reader) header() error {
 			if n == maxHeaderText {
 				return ErrHeader
 			}
-			b, err := r.bytes(1)
+			b, err := s.bytes(1)
 			if err != nil {
 				return err
 			}
@@ -207,7 +238,7 @@ func (r *Reader) header() error {
 		}
 	}
 	if flags&flagHeaderCRC != 0 {
-		b, err := r.bytes(2)
+		b, err := s.bytes(2)
 		if err != nil {
 			return err
 		}
@@ -218,9 +249,9 @@ func (r *Reader) header() error {
 	return nil
 }
 
-func (r *Reader) skip(n int, crc uint32) (uint32, error) {
+func (s *stream) skip(n int, crc uint32) (uint32, error) {
 	for n > 0 {
-		b, err := r.bytes(min(n, 4096))
+		b, err := s.bytes(min(n, 4096))
 		if err != nil {
 			return 0, err
 		}
@@ -231,25 +262,23 @@ func (r *Reader) skip(n int, crc uint32) (uint32, error) {
 }
 
 // skipPadding skips zeros behind a member. It returns io.EOF unless another
-// member follows.
-func (r *Reader) skipPadding() error {
-	d := r.d
+// member follows, and whether something else does.
+func (s *stream) skipPadding() (trailing bool, err error) {
 	for {
-		d.want(2)
-		if d.ip == d.n {
-			if !errors.Is(d.srcErr, io.EOF) {
-				return d.srcErr
+		s.want(2)
+		if s.ip == s.n {
+			if !errors.Is(s.srcErr, io.EOF) {
+				return false, s.srcErr
 			}
-			return io.EOF
+			return false, io.EOF
 		}
-		if d.buf[d.ip] != 0 {
+		if s.buf[s.ip] != 0 {
 			break
 		}
-		d.ip++
+		s.ip++
 	}
-	if bytes.HasPrefix(d.buf[d.ip:d.n], magic) {
-		return nil
+	if bytes.HasPrefix(s.buf[s.ip:s.n], magic) {
+		return false, nil
 	}
-	r.trailing = true
-	return io.EOF
+	return true, io.EOF
 }
