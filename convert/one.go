@@ -10,6 +10,7 @@ import (
 	"os"
 	pathOfURL "path"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"tracelake/analyze/link"
@@ -26,7 +27,12 @@ type importer struct {
 	lake *lake.Lake
 	enc  *encoders
 	gate chan struct{}
+
+	active atomic.Int64 // inputs that are imported just now
 }
+
+// share is how many goroutines may compute for one of the inputs at hand.
+func (c *importer) share() int { return c.o.Workers / int(max(1, c.active.Load())) }
 
 // one converts one input. What is wrong with the input stands in the report;
 // an error means that the dataset could not be written.
@@ -134,8 +140,9 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 	}
 	defer txn.Abort() //nolint:errcheck // what could not be removed is swept later
 	arrowID := ""
+	how := reading{o: &c.o, gate: c.gate, share: c.share, size: src.Bytes}
 	if c.o.Format == columnar.Arrow {
-		sum, err := from.digest(ctx)
+		sum, err := from.digest(ctx, how)
 		if err != nil {
 			return err
 		}
@@ -148,7 +155,7 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 		return err
 	}
 	defer s.abandon()
-	how := reading{o: &c.o, sink: s.rowGroup, gate: c.gate, size: src.Bytes}
+	how.sink = s.rowGroup
 	if c.o.Progress != nil {
 		how.progress = func(n int64) { c.o.Progress(in.Path, n) }
 	}

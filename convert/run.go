@@ -75,7 +75,9 @@ func (i *Importer) Import(ctx context.Context, found Found, report func(Report))
 			defer wg.Done()
 			for in := range queue {
 				need := mem.take(c.estimate(in))
+				c.active.Add(1)
 				rep, err := c.one(ctx, in)
+				c.active.Add(-1)
 				mem.give(need)
 				mu.Lock()
 				switch {

@@ -22,7 +22,7 @@ type reader interface {
 	// sink that has no rows.
 	read(ctx context.Context, o reading) (*loaded, error)
 	// digest is loaded.digest, without importing anything.
-	digest(ctx context.Context) (string, error)
+	digest(ctx context.Context, o reading) (string, error)
 	// memory guesses what reading takes, in bytes.
 	memory(o *Options, size int64) int64
 }
@@ -43,6 +43,7 @@ type reading struct {
 	o        *Options
 	sink     func(t *schema.Table, rows int, cols []schema.Vector, done func()) error
 	gate     chan struct{}
+	share    func() int // of the gate, for this input; nil for all of it
 	progress func(bytes int64)
 	size     int64
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"tracelake/internal/inflate"
 	"tracelake/kineto"
 	"tracelake/schema"
 )
@@ -31,7 +32,7 @@ func (k *kinetoReader) read(ctx context.Context, o reading) (*loaded, error) {
 	}
 	res, err := kineto.Read(ctx, src, kineto.Options{
 		Workers: o.o.Workers, ChunkSize: o.o.ChunkSize, RowGroup: o.o.RowGroup, BaseNS: k.base, SkipTo: k.skip,
-		RowGroups: o.sink, Wanted: o.o.wanted, Gate: o.gate, SizeHint: o.size,
+		RowGroups: o.sink, Wanted: o.o.wanted, Gate: o.gate, Share: o.share, SizeHint: o.size,
 	})
 	var again *kineto.RestartError
 	if errors.As(err, &again) {
@@ -74,18 +75,18 @@ func fromKineto(res *kineto.Result) *loaded {
 	return l
 }
 
-func (k *kinetoReader) digest(ctx context.Context) (string, error) {
+func (k *kinetoReader) digest(ctx context.Context, o reading) (string, error) {
 	f, err := k.open(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	return kineto.Digest(f)
+	return kineto.Digest(f, kineto.Options{Workers: o.o.Workers, Gate: o.gate, Share: o.share})
 }
 
-// memory counts chunks in flight, their columns, and what stays until the end.
+// memory counts chunks in flight, their columns, and what is decompressed ahead.
 func (*kinetoReader) memory(o *Options, size int64) int64 {
-	chunks := int64(o.Workers+3) * int64(o.ChunkSize) * 3
+	chunks := int64(o.Workers+3)*int64(o.ChunkSize)*3 + inflate.Memory(o.Workers)
 	if size < 0 {
 		return chunks
 	}

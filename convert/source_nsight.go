@@ -49,7 +49,7 @@ func fromNsight(res *nsight.Result) *loaded {
 	return l
 }
 
-func (n *nsightReader) digest(ctx context.Context) (string, error) {
+func (n *nsightReader) digest(ctx context.Context, _ reading) (string, error) {
 	res, err := nsight.Read(ctx, n.path, nsight.Options{})
 	if err != nil {
 		return "", err

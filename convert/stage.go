@@ -46,15 +46,16 @@ func RunStage(ctx context.Context, stage Stage, path string, o Options) (Report,
 	}
 	rep.Bytes = src.Bytes
 	from := readerOf(path)
+	// The gate as in an import, so that no more goroutines compute.
+	how := reading{o: &o, size: src.Bytes, gate: make(chan struct{}, o.Workers)}
 	switch stage {
 	case StageStart:
 		return rep, nil
 	case StageText:
-		_, err := from.digest(ctx)
+		_, err := from.digest(ctx, how)
 		return rep, err
 	case StageDecode, StageLink:
-		// The gate as in an import, so that no more goroutines compute.
-		res, err := readAll(ctx, from, reading{o: &o, size: src.Bytes, gate: make(chan struct{}, o.Workers)})
+		res, err := readAll(ctx, from, how)
 		if err != nil {
 			return rep, err
 		}

@@ -4,13 +4,13 @@ import (
 	"io"
 
 	"tracelake/internal/digest"
-	"tracelake/internal/inflate"
 )
 
 // Digest returns the digest of the text of a trace, as Result.Digest gives
-// it, without decoding anything.
-func Digest(src io.Reader) (string, error) {
-	t, err := openText(src, inflate.Options{})
+// it, without decoding anything. Workers, Gate and Share count.
+func Digest(src io.Reader, o Options) (string, error) {
+	o.fill()
+	t, err := openText(src, o.gzip())
 	if err != nil {
 		return "", err
 	}

@@ -28,15 +28,16 @@ type textReader struct {
 
 const bufSize = 256 << 10
 
-// openText opens a stored form; blocks says how blocks of gzip are read.
-func openText(src io.Reader, blocks inflate.Options) (*textReader, error) {
+// openText opens a stored form. gzip says how gzip is read; what is compressed
+// again within is read in order.
+func openText(src io.Reader, gzip inflate.Options) (*textReader, error) {
 	t := &textReader{src: &source{r: src}}
 	br := bufio.NewReaderSize(t.src, bufSize)
 	for depth := 0; ; depth++ {
 		if depth > maxNestedGzip {
 			return nil, reject("compressed more than %d times", maxNestedGzip)
 		}
-		layer, err := unpack.Open(br, blocks)
+		layer, err := unpack.Open(br, gzip)
 		if err != nil {
 			return nil, err
 		}
@@ -49,6 +50,7 @@ func openText(src io.Reader, blocks inflate.Options) (*textReader, error) {
 			t.note(schema.NestedGzip, "compressed data inside compressed data")
 		}
 		br = bufio.NewReaderSize(&stopReader{t: t, r: layer}, bufSize)
+		gzip = inflate.Options{}
 	}
 }
 

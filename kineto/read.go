@@ -32,9 +32,24 @@ type Options struct {
 	// Gate, where set, holds one token per goroutine that may decode at once,
 	// over all traces that are read with it.
 	Gate chan struct{}
+	// Share, where set, says how many of these goroutines are for this trace,
+	// while others are read.
+	Share func() int
 	// SizeHint is the size of the stored form in bytes, 0 where unknown. It
 	// keeps the buffers of small files small.
 	SizeHint int64
+}
+
+func (o *Options) fill() {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.ChunkSize <= 0 {
+		o.ChunkSize = DefaultChunkSize
+	}
+	if o.RowGroup <= 0 {
+		o.RowGroup = DefaultRowGroup
+	}
 }
 
 // wants reports whether somebody takes the rows of a table that is written
@@ -43,10 +58,17 @@ func (o *Options) wants(tab tableID) bool {
 	return o.RowGroups != nil && (o.Wanted == nil || o.Wanted(specs[tab].table.Name))
 }
 
-// blocks says how blocks of gzip are decompressed: by as many goroutines as
-// decode, under the same gate.
-func (o *Options) blocks() inflate.Options {
-	b := inflate.Options{Workers: o.Workers}
+// gzip says how gzip is decompressed: by as many goroutines as decode, under the
+// same gate, and by no more of them than there are processors where that takes
+// more work than to do it in order.
+func (o *Options) gzip() inflate.Options {
+	b := inflate.Options{Workers: o.Workers, Share: func() int {
+		n := min(o.Workers, runtime.GOMAXPROCS(0))
+		if o.Share != nil {
+			n = min(n, o.Share())
+		}
+		return n
+	}}
 	if o.Gate != nil {
 		b.Run = func(work func()) {
 			o.Gate <- struct{}{}
@@ -93,16 +115,8 @@ func (e *RestartError) Error() string { return "the trace has to be read again" 
 // Read reads one trace from its stored form. It returns a *RejectedError for
 // what is no trace, and a *RestartError where the options have to change.
 func Read(ctx context.Context, src io.Reader, o Options) (*Result, error) {
-	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	if o.ChunkSize <= 0 {
-		o.ChunkSize = DefaultChunkSize
-	}
-	if o.RowGroup <= 0 {
-		o.RowGroup = DefaultRowGroup
-	}
-	text, err := openText(src, o.blocks())
+	o.fill()
+	text, err := openText(src, o.gzip())
 	if err != nil {
 		return nil, err
 	}

@@ -256,7 +256,7 @@ func (a *ahead) pass() {
 // fail gives up the first piece, and all of them where too many fail. The next
 // ones are smaller if its text was too long, else larger: its blocks may be.
 func (a *ahead) fail() {
-	if l := &a.o.limits; a.queue[0].full {
+	if p, l := a.queue[0], &a.o.limits; p.decoded.ended() && p.full {
 		a.size = max(l.minPiece, a.size/2)
 	} else {
 		a.size = min(l.maxPiece, a.size*2)

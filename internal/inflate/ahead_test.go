@@ -91,21 +91,19 @@ func TestAhead(t *testing.T) {
 			text = bytes.Repeat(text, 3)
 		}
 		adopted := 0
-		for _, level := range []int{kgzip.HuffmanOnly, kgzip.NoCompression, 1, 6, 9} {
+		for _, level := range []int{kgzip.HuffmanOnly, kgzip.NoCompression, 1, 9} {
 			b := compress(t, text, level)
-			for _, piece := range []int{1, 700, 9000, 60_000} {
+			for _, piece := range []int{1, 9000} {
 				adopted += sameAhead(t, name, b, piece)
 				sameAhead(t, name+" and more", append(bytes.Clone(b), "more"...), piece)
-				for range 2 {
-					damaged := bytes.Clone(b)
-					damaged[r.IntN(len(b))] ^= 1 << r.IntN(8)
-					sameAhead(t, name+" damaged", damaged, piece)
-					sameAhead(t, name+" cut off", b[:r.IntN(len(b))], piece)
-				}
+				damaged := bytes.Clone(b)
+				damaged[r.IntN(len(b))] ^= 1 << r.IntN(8)
+				sameAhead(t, name+" damaged", damaged, piece)
+				sameAhead(t, name+" cut off", b[:r.IntN(len(b))], piece)
 			}
 		}
 		t.Logf("%s: %d pieces", name, adopted)
-		if slices.Contains([]string{"events", "few", "skewed", "far back"}, name) && adopted < 10 {
+		if slices.Contains([]string{"events", "few", "skewed", "far back"}, name) && adopted < 3 {
 			t.Errorf("%s: only %d pieces were adopted", name, adopted)
 		}
 	}
@@ -116,8 +114,8 @@ func TestAhead(t *testing.T) {
 func TestAheadMembers(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	text := texts()["events"]
-	for _, size := range []int{500, 20_000, 90_000, 400_000} {
-		for _, zeros := range []int{0, 3, 900} {
+	for _, size := range []int{500, 20_000, 300_000} {
+		for _, zeros := range []int{0, 7} {
 			var b []byte
 			for rest := text; len(rest) > 0; {
 				k := min(len(rest), 1+r.IntN(2*size))
@@ -130,7 +128,7 @@ func TestAheadMembers(t *testing.T) {
 				if n := sameAhead(t, what, b, piece); n == 0 {
 					t.Errorf("%s: no piece of %d was adopted", what, piece)
 				}
-				for range 5 {
+				for range 2 {
 					damaged := bytes.Clone(b)
 					damaged[r.IntN(len(b))] ^= 1 << r.IntN(8)
 					sameAhead(t, what+" damaged", damaged, piece)
