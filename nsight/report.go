@@ -3,10 +3,11 @@ package nsight
 import (
 	"context"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"tracelake/internal/scratch"
 )
 
 // exporter is the program that turns a report into an export.
@@ -22,12 +23,12 @@ func openReport(ctx context.Context, path string, o Options) (tables, error) {
 		return nil, reject("a report that only %s can read, and no %s is on PATH: run \"%s export --type sqlite -o REPORT.sqlite %s\" where it is installed, and convert REPORT.sqlite",
 			exporter, exporter, exporter, filepath.Base(path))
 	}
-	dir, err := os.MkdirTemp("", "tracelake-nsys-")
+	dir, err := scratch.New()
 	if err != nil {
 		return nil, err
 	}
-	remove := func() error { return os.RemoveAll(dir) }
-	out := filepath.Join(dir, "report.sqlite")
+	remove := dir.Remove
+	out := filepath.Join(dir.Path(), "report.sqlite")
 	ctx, cancel := context.WithTimeout(ctx, exportTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, "export", "--type", "sqlite", "--lazy", "true", "--output", out, path)

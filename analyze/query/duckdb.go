@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/duckdb/duckdb-go/v2"
 
+	"tracelake/internal/scratch"
 	"tracelake/schema"
 	"tracelake/schema/lake"
 )
@@ -25,7 +25,7 @@ import (
 type DB struct {
 	connector *duckdb.Connector
 	conn      *duckdb.Conn
-	spill     string // directory for what does not fit into memory
+	spill     *scratch.Dir // for what does not fit into memory
 }
 
 // Open opens the lake in a directory. The engine can read the committed files
@@ -39,7 +39,7 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	spill, err := os.MkdirTemp(o.TempDir, "tracelake-sql-")
+	spill, err := scratch.In(o.TempDir)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTempDir, err)
 	}
@@ -77,11 +77,11 @@ func (db *DB) open(ctx context.Context, files map[string][]string, mixed bool, o
 		"SET allow_community_extensions = false",
 		"SET allow_persistent_secrets = false",
 		"SET parquet_metadata_cache = true", // the files never change, and each query reads thousands
-		"SET temp_directory = " + quote(db.spill),
+		"SET temp_directory = " + quote(db.spill.Path()),
 		"SET allowed_paths = [" + strings.Join(allowed, ", ") + "]",
 	}
 	if o.Spill == "" {
-		o.Spill = halfOfDisk(db.spill)
+		o.Spill = halfOfDisk(db.spill.Path())
 	}
 	if o.Spill != "" {
 		setup = append(setup, "SET max_temp_directory_size = "+quote(o.Spill))
@@ -120,7 +120,7 @@ func (db *DB) Close() error {
 	if db.connector != nil {
 		errs = append(errs, db.connector.Close())
 	}
-	return errors.Join(append(errs, os.RemoveAll(db.spill))...)
+	return errors.Join(append(errs, db.spill.Remove())...)
 }
 
 // Set sets a variable that scripts read with getvariable.

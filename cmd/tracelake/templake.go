@@ -9,6 +9,7 @@ import (
 
 	"tracelake/analyze/query"
 	"tracelake/convert"
+	"tracelake/internal/scratch"
 	"tracelake/schema/lake"
 )
 
@@ -27,12 +28,12 @@ func lakeOf(ctx context.Context, path string, stderr io.Writer) (dir string, cle
 	if err != nil {
 		return "", nothing, errInput("%s: neither a dataset nor a trace: %v", path, err)
 	}
-	tmp, err := os.MkdirTemp("", "tracelake-lake-")
+	tmp, err := scratch.New()
 	if err != nil {
 		return "", nothing, err
 	}
-	cleanup = func() error { return os.RemoveAll(tmp) }
-	sum, err := convert.Run(ctx, found, convert.Options{Output: tmp, Writer: writer()}, func(r convert.Report) {
+	cleanup = tmp.Remove
+	sum, err := convert.Run(ctx, found, convert.Options{Output: tmp.Path(), Writer: writer()}, func(r convert.Report) {
 		if r.Bad() {
 			fmt.Fprintln(stderr, reportLine(&r))
 		}
@@ -43,7 +44,7 @@ func lakeOf(ctx context.Context, path string, stderr io.Writer) (dir string, cle
 	if err != nil {
 		return "", nothing, errors.Join(err, cleanup())
 	}
-	return tmp, cleanup, nil
+	return tmp.Path(), cleanup, nil
 }
 
 // withDataset opens what a path names, as lakeOf does, and sets variables that

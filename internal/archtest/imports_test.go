@@ -25,7 +25,7 @@ var allowed = map[string][]string{
 	"tracelake/analyze/link":           {"tracelake/schema", "tracelake/analyze/internal"},
 	"tracelake/analyze/execlog":        {"tracelake/schema", "tracelake/analyze/link"},
 	"tracelake/analyze/activity":       {"tracelake/schema", "tracelake/analyze/execlog", "tracelake/analyze/internal", "tracelake/analyze/interval", "tracelake/analyze/link"},
-	"tracelake/analyze/query":          {"tracelake/schema"},
+	"tracelake/analyze/query":          {"tracelake/schema", "tracelake/internal/scratch"},
 	"tracelake/analyze/query/internal": {"tracelake/analyze/query"},
 	"tracelake/analyze/diff":           {"tracelake/analyze/query"},
 	"tracelake/analyze/slice":          {"tracelake/analyze/query", "tracelake/kineto"},

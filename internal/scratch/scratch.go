@@ -27,14 +27,24 @@ type Dir struct {
 	lock *os.File
 }
 
-var sweepOnce sync.Once
+// swept are the directories that this process has looked through.
+var swept sync.Map
 
 // New makes a directory below the system's directory for temporary files.
-func New() (*Dir, error) {
-	sweepOnce.Do(sweep)
+func New() (*Dir, error) { return In("") }
+
+// In makes a directory below another one; "" is the system's directory for
+// temporary files.
+func In(parent string) (*Dir, error) {
+	if parent == "" {
+		parent = os.TempDir()
+	}
+	if _, done := swept.LoadOrStore(parent, true); !done {
+		sweep(parent)
+	}
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
-	path := filepath.Join(os.TempDir(), ownPrefix()+hex.EncodeToString(b[:]))
+	path := filepath.Join(parent, ownPrefix()+hex.EncodeToString(b[:]))
 	// The lock comes first: a directory without one belongs to the dead.
 	lock, err := filelock.Acquire(path+lockSuffix, filelock.Wait)
 	if err != nil {
@@ -67,26 +77,26 @@ func ownPrefix() string {
 	if err != nil {
 		host = "unknown"
 	}
-	return prefix + strings.Map(func(r rune) rune {
-		if r == filepath.Separator || r == '*' || r == '?' || r == '[' || r == '\\' {
-			return '_'
-		}
-		return r
-	}, host) + "-"
+	return prefix + strings.ReplaceAll(host, string(filepath.Separator), "_") + "-"
 }
 
 // sweep removes the directories of dead processes.
-func sweep() {
+func sweep(parent string) {
+	entries, _ := os.ReadDir(parent) // what cannot be read is not swept
 	if !filelock.Have {
 		return
 	}
-	locks, _ := filepath.Glob(filepath.Join(os.TempDir(), ownPrefix()+"*"+lockSuffix)) // fails for bad patterns only
-	for _, name := range locks {
-		lock, err := filelock.Acquire(name, filelock.Try)
+	own := ownPrefix()
+	for _, e := range entries {
+		dir, isLock := strings.CutSuffix(e.Name(), lockSuffix)
+		if !isLock || !strings.HasPrefix(dir, own) || !e.Type().IsRegular() {
+			continue
+		}
+		lock, err := filelock.Acquire(filepath.Join(parent, e.Name()), filelock.Try)
 		if err != nil {
 			continue // its process lives, or is another user's
 		}
-		if os.RemoveAll(strings.TrimSuffix(name, lockSuffix)) == nil {
+		if os.RemoveAll(filepath.Join(parent, dir)) == nil {
 			filelock.Release(lock)
 			continue
 		}

@@ -1,8 +1,13 @@
 package scratch
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -21,7 +26,7 @@ func TestDeadOnesGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sweep()
+	sweep(os.TempDir())
 	left, err := os.ReadDir(os.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -34,5 +39,58 @@ func TestDeadOnesGo(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(os.TempDir()); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestKilled kills a process that has a directory; the next one to make one
+// there removes what it left.
+func TestKilled(t *testing.T) {
+	const place = "TRACELAKE_SCRATCH_TEST"
+	if parent := os.Getenv(place); parent != "" {
+		d, err := In(parent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println(d.Path())
+		select {}
+	}
+	parent := filepath.Join(t.TempDir(), "a[b]*")
+	if err := os.Mkdir(parent, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command(os.Args[0], "-test.run=TestKilled")
+	child.Env = append(os.Environ(), place+"="+parent)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := strings.TrimSpace(line)
+	sweep(parent)
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the directory of a living process is gone: %v", err)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait() // it was killed
+	d, err := In(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what the killed process left is there: %v", err)
+	}
+	if err := d.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
 	}
 }

@@ -165,3 +165,24 @@ def test_interrupt(binary, tmp_path):
     assert summary["done"] + summary["skipped"] == 40 and summary["skipped"] >= done
     n = duckdb.sql(f"select count(distinct trace_id), count(*) from read_parquet('{lake}/gpu_events/**/*.parquet')").fetchall()
     assert n == [(40, 40 * 464)]
+
+
+def test_killed_query_leaves_nothing_for_long(binary, tracelake, tmp_path, monkeypatch):
+    """What a killed query leaves in the temporary directory goes with the next one."""
+    tracelake("convert", DEMO / "serving", "-o", tmp_path / "lake", "-q")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    endless = "SELECT count(*) FROM range(1000000000000) AS a(i) WHERE i % 7 = 8"
+    p = subprocess.Popen([binary, "sql", tmp_path / "lake", endless], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(600):
+        if any(d.is_dir() for d in scratch.iterdir()):
+            break
+        time.sleep(0.05)
+    assert any(d.is_dir() for d in scratch.iterdir())
+    tracelake("sql", tmp_path / "lake", "SELECT 1")
+    assert len([d for d in scratch.iterdir() if d.is_dir()]) == 1, "that of a living query is gone"
+    p.kill()
+    p.wait()
+    tracelake("sql", tmp_path / "lake", "SELECT 1")
+    assert list(scratch.iterdir()) == []

@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"tracelake/internal/scratch"
 	"tracelake/nsight/btree"
 )
 
@@ -22,7 +23,7 @@ type DB struct {
 	// Plain databases have no log and no journal: their pages are what counts,
 	// as long as the read lock is held.
 	Plain bool
-	temp  string // directory of a copy; "" where the database itself is read
+	temp  *scratch.Dir // of a copy; nil where the database itself is read
 }
 
 // Errors of Open besides those of the library and of the file system.
@@ -66,8 +67,8 @@ func (db *DB) Close() (err error) {
 	if db.Conn != nil {
 		err = db.Conn.Close()
 	}
-	if db.temp != "" {
-		err = errors.Join(err, os.RemoveAll(db.temp))
+	if db.temp != nil {
+		err = errors.Join(err, db.temp.Remove())
 	}
 	return err
 }
@@ -110,14 +111,14 @@ func (db *DB) prepare(path string) (from, query string, err error) {
 
 // copy copies a database and its log or journal to a temporary directory.
 func (db *DB) copy(from, suffix string) (path, query string, err error) {
-	if db.temp, err = os.MkdirTemp("", "tracelake-sqlite-"); err != nil {
+	if db.temp, err = scratch.New(); err != nil {
 		return "", "", err
 	}
 	before, err := stamps(from, from+suffix)
 	if err != nil {
 		return "", "", err
 	}
-	to := filepath.Join(db.temp, "copy.sqlite")
+	to := filepath.Join(db.temp.Path(), "copy.sqlite")
 	for _, s := range []string{suffix, ""} {
 		if err := copyFile(to+s, from+s); err != nil {
 			return "", "", err
