@@ -30,8 +30,8 @@ type aheadLimits struct {
 
 // The values are measured: docs/performance.md.
 var defaultLimits = aheadLimits{
-	minShare: 6, maxWorkers: 5, skip: 512 << 10,
-	pieceText: 1536 << 10, maxText: 2560 << 10, minPiece: 32 << 10, maxPiece: 512 << 10, failures: 4,
+	minShare: 8, maxWorkers: 5, skip: 512 << 10,
+	pieceText: 768 << 10, maxText: 1536 << 10, minPiece: 16 << 10, maxPiece: 512 << 10, failures: 4,
 }
 
 // Memory is how much a stream takes besides its window where so many workers
@@ -68,8 +68,10 @@ type ahead struct {
 	busy   atomic.Int32
 	closed atomic.Bool
 
-	mu    sync.Mutex
-	marks [][]uint16 // spare ones
+	chain sync.Mutex // over what pieces know of each other
+
+	mu    sync.Mutex // over the spare ones
+	marks [][]uint16
 	texts [][]byte
 }
 
@@ -170,10 +172,11 @@ func (a *ahead) takePiece() *piece {
 		return nil
 	}
 	p := &piece{in: b[:n], offset: a.end}
-	p.decoded.init(func() { p.decode(a) })
+	p.decoded.init(func() { p.decode(a) }, func() { a.linkBehind(p) })
+	p.resolved.init(func() { p.resolve(a) }, nil)
 	a.end += int64(n)
 	if k := len(a.held) - 1; k >= 0 && a.held[k].end() == p.offset {
-		a.held[k].next = p
+		p.prev, a.held[k].next = a.held[k], p
 	}
 	a.held = append(a.held, p)
 	return p
@@ -246,10 +249,15 @@ func (a *ahead) candidate(at point) *piece {
 
 // pass goes to the next piece.
 func (a *ahead) pass() {
-	if p := a.queue[0]; p.decoded.ended() && p.marks != nil && !p.linked {
+	a.chain.Lock()
+	p := a.queue[0]
+	p.prev = nil
+	if p.ready && !p.linked && p.marks != nil {
 		a.giveMarks(p.marks)
 		p.marks = nil
 	}
+	p.ready = false
+	a.chain.Unlock()
 	a.queue = append(a.queue[:0], a.queue[1:]...)
 }
 
@@ -290,8 +298,7 @@ func (r *Reader) adopt() bool {
 		return false
 	}
 	<-p.decoded.done
-	a.link(at)
-	if !p.linked {
+	if !a.link(at) {
 		a.fail()
 		return false
 	}
@@ -318,18 +325,40 @@ func (r *Reader) adopt() bool {
 	return true
 }
 
-// link tells pieces what text stands in front of them, as far as it is known,
-// and has the marks replaced.
-func (a *ahead) link(at point) {
-	for _, p := range a.queue {
-		if !p.linked {
-			if !p.decoded.ended() || !p.link(at) {
-				return
-			}
-			p.resolved.init(func() { p.resolve(a) })
-			a.start(&p.resolved)
+// link tells the first piece, and those that follow it, what text stands in
+// front of them. It reports false where the first one begins elsewhere.
+func (a *ahead) link(at point) bool {
+	a.chain.Lock()
+	defer a.chain.Unlock()
+	p := a.queue[0]
+	if !p.linked {
+		if !p.link(at) {
+			return false
 		}
-		at = p.after
+		a.linkNext(p)
+	}
+	return true
+}
+
+// linkBehind has the marks of a piece replaced right after it was decompressed,
+// while they are in the cache, if the piece in front of it got that far.
+func (a *ahead) linkBehind(p *piece) {
+	a.chain.Lock()
+	p.ready = true
+	if p.prev != nil && p.prev.linked && !p.linked && p.link(p.prev.after) {
+		a.linkNext(p)
+	}
+	linked := p.linked
+	a.chain.Unlock()
+	if linked && p.resolved.claim() {
+		p.resolved.do()
+	}
+}
+
+// linkNext goes on with the pieces behind one.
+func (a *ahead) linkNext(p *piece) {
+	for q := p.next; q != nil && q.ready && !q.linked && q.link(p.after); p, q = q, q.next {
+		a.start(&q.resolved)
 	}
 }
 
@@ -357,9 +386,10 @@ type task struct {
 	state atomic.Bool
 	done  chan struct{}
 	work  func()
+	then  func() // work for which nobody waits
 }
 
-func (t *task) init(work func()) { t.work, t.done = work, make(chan struct{}) }
+func (t *task) init(work, then func()) { t.work, t.then, t.done = work, then, make(chan struct{}) }
 
 func (t *task) untouched() bool { return !t.state.Load() }
 
@@ -376,6 +406,9 @@ func (t *task) finish() {
 func (t *task) do() {
 	t.work()
 	close(t.done)
+	if t.then != nil {
+		t.then()
+	}
 }
 
 func (t *task) ended() bool {

@@ -5,8 +5,10 @@ import (
 	"compress/gzip"
 	"io"
 	"os"
+	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	kgzip "github.com/klauspost/compress/gzip"
 )
@@ -131,5 +133,38 @@ func BenchmarkStages(b *testing.B) {
 	}
 	for stage, s := range best {
 		b.ReportMetric(s*1e3, stage+"-ms")
+	}
+}
+
+// BenchmarkAhead reads in order and ahead, with as many workers as there are
+// processors however few, and reports wall and CPU time of the fastest runs.
+func BenchmarkAhead(b *testing.B) {
+	data := benchData(b)
+	buf := make([]byte, 256<<10)
+	best := map[string]float64{}
+	for b.Loop() {
+		for _, way := range []struct {
+			name  string
+			share int
+		}{{"in-order", 0}, {"ahead", 1 << 10}} {
+			o := Options{Workers: runtime.GOMAXPROCS(0), limits: defaultLimits}
+			o.limits.minShare = 1
+			o.Share = func() int { return way.share }
+			cpu, wall := cpuSeconds(), time.Now()
+			r := Open(bytes.NewReader(data), o)
+			for err := error(nil); err == nil; _, err = r.Read(buf) {
+			}
+			r.Close()
+			for name, took := range map[string]float64{
+				way.name + "-CPU-ms": cpuSeconds() - cpu, way.name + "-wall-ms": time.Since(wall).Seconds(),
+			} {
+				if old, ok := best[name]; !ok || took < old {
+					best[name] = took
+				}
+			}
+		}
+	}
+	for name, took := range best {
+		b.ReportMetric(took*1e3, name)
 	}
 }

@@ -19,6 +19,7 @@ type piece struct {
 	in     []byte // with inSlack zeros behind it
 	offset int64  // of in
 	next   *piece // nil behind the last one
+	prev   *piece // nil once it does not matter
 
 	find   sync.Once
 	start  int64 // the bit where a block or a member seems to begin; noStop where none does
@@ -31,6 +32,7 @@ type piece struct {
 	after   point
 	full    bool // the text did not fit
 
+	ready    bool // decoded, and what follows is about to know
 	linked   bool
 	bytes    *lookup
 	resolved task
