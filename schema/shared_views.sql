@@ -5,14 +5,15 @@ SET asof_loop_join_threshold = 0;
 
 -- What analyses share. The views show what these variables select, and all of
 -- it where they are not set (SET VARIABLE run = 'name'): run, rank, trace
--- (trace_id), device, iteration, and from_ns and to_ns, which count from the
+-- (trace_id), traces (a list of them), device, iteration, and from_ns and to_ns, which count from the
 -- start of each trace.
 CREATE OR REPLACE VIEW selected_traces AS
 SELECT * FROM traces
 WHERE duplicate_of IS NULL AND outcome <> 'rejected' AND source <> 'tables'
   AND (getvariable('run') IS NULL OR run = getvariable('run')::VARCHAR)
   AND (getvariable('rank') IS NULL OR rank = getvariable('rank')::BIGINT)
-  AND (getvariable('trace') IS NULL OR trace_id = getvariable('trace')::VARCHAR);
+  AND (getvariable('trace') IS NULL OR trace_id = getvariable('trace')::VARCHAR)
+  AND (getvariable('traces') IS NULL OR list_contains(getvariable('traces')::VARCHAR[], trace_id));
 
 -- What a piece of GPU work is for. Collectives are told by what the profiler
 -- says of them, or by the names of the libraries' kernels.
@@ -28,6 +29,12 @@ CREATE OR REPLACE MACRO gpu_class(kind, name, collective_name) AS CASE
 -- with those that do not.
 CREATE OR REPLACE MACRO timed(start_ns, dur_ns, time_flag) AS
   start_ns IS NOT NULL AND dur_ns >= 0 AND (time_flag IS NULL OR time_flag = 'overruns_next');
+
+-- Whether a call of the runtime or driver waits for GPU work.
+CREATE OR REPLACE MACRO waits_for_gpu(api) AS
+  CASE WHEN contains(lower(api), 'sync') OR contains(lower(api), 'cpy') OR contains(lower(api), 'free')
+    THEN regexp_matches(api, '(?i)(device|stream|event|ctx)synchronize|^(cuda|hip)memcpy(2d|3d)?$|^cumemcpy(htod|dtoh|dtod)?$|^(cuda|hip)free$')
+    ELSE false END;
 
 -- Whether a time lies in the selected part of a trace that starts at trace_start.
 CREATE OR REPLACE MACRO in_window(start_ns, trace_start) AS

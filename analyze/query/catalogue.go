@@ -16,6 +16,7 @@ type Analysis struct {
 	Title   string
 	Answers string      // the question, in a sentence
 	Needs   string      // what a trace must have for rows; empty where any GPU work will do
+	Apart   bool        // no row needs more than one trace, and those of a trace follow each other, by run, rank and trace_id
 	Params  []ColumnDoc // variables that it understands besides those of the shared views
 	Columns []ColumnDoc
 	SQL     string // the whole file
@@ -90,6 +91,8 @@ func Parse(name, text string) (Analysis, error) {
 			a.Answers, at = value, &a.Answers
 		case key == "needs":
 			a.Needs, at = value, &a.Needs
+		case key == "traces" && value == "apart":
+			a.Apart, at = true, nil
 		case key == "parameters":
 			at, list = nil, &a.Params
 		case key == "columns and units":

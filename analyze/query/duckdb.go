@@ -131,8 +131,14 @@ func (db *DB) Set(ctx context.Context, name string, value any) error {
 		literal = fmt.Sprintf("%d::BIGINT", v)
 	case string:
 		literal = quote(v)
+	case []string:
+		texts := make([]string, len(v))
+		for i, s := range v {
+			texts[i] = quote(s)
+		}
+		literal = "[" + strings.Join(texts, ", ") + "]::VARCHAR[]"
 	default:
-		return fmt.Errorf("query: variable %s: %T is neither a number nor a text", name, value)
+		return fmt.Errorf("query: variable %s: %T is neither a number nor a text nor texts", name, value)
 	}
 	_, err := db.conn.ExecContext(ctx, "SET VARIABLE "+Identifier(name)+" = "+literal, nil)
 	return err

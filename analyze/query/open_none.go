@@ -13,6 +13,9 @@ func Open(context.Context, string, Options) (*DB, error) { return nil, ErrNoDuck
 // Query fails with ErrNoDuckDB.
 func (*DB) Query(context.Context, string) (Rows, error) { return nil, ErrNoDuckDB }
 
+// Analyze fails with ErrNoDuckDB.
+func (*DB) Analyze(context.Context, Analysis) (Rows, error) { return nil, ErrNoDuckDB }
+
 // Exec fails with ErrNoDuckDB.
 func (*DB) Exec(context.Context, string) error { return ErrNoDuckDB }
 

@@ -199,7 +199,7 @@ func runAnalyze(ctx context.Context, stdout, stderr io.Writer, a query.Analysis,
 		}
 		fmt.Fprintln(stderr, line)
 	}
-	rows, err := db.Query(ctx, a.SQL)
+	rows, err := db.Analyze(ctx, a)
 	if err != nil {
 		return err
 	}

@@ -131,6 +131,18 @@ func (p *prompt) answer(ctx context.Context, statement string) error {
 	if err != nil {
 		return err
 	}
+	return p.show(ctx, rows)
+}
+
+func (p *prompt) analysis(ctx context.Context, a query.Analysis) error {
+	rows, err := p.db.Analyze(ctx, a)
+	if err != nil {
+		return err
+	}
+	return p.show(ctx, rows)
+}
+
+func (p *prompt) show(ctx context.Context, rows query.Rows) (err error) {
 	if cols := rows.Columns(); len(cols) == 0 || len(cols) == 1 && cols[0].Name == "Success" {
 		return rows.Close() // there is nothing to show
 	}
@@ -178,7 +190,7 @@ func (p *prompt) command(ctx context.Context, word, argument string) error {
 			_, err := io.WriteString(p.stdout, analysisList())
 			return err
 		}
-		return p.answer(ctx, a.SQL)
+		return p.analysis(ctx, a)
 	case ".format":
 		format, err := query.ParseFormat(argument)
 		if err != nil || format == query.Parquet {

@@ -161,3 +161,25 @@ def test_random(tracelake, tmp_path, seed):
         assert got.pop("path") == end - since and got.pop("waits") == "inferred"
         assert got == {k: tuple(v) for k, v in spent.items()}
         assert sum(ns for _, ns in got.values()) == end - since
+
+
+def test_calls_of_no_length_at_one_moment(tracelake, tmp_path):
+    """Neither ended before the other started, and the path goes on behind both."""
+    events = [
+        event("user_annotation", "ProfilerStep#1", 0, 100),
+        event("cuda_runtime", "cudaMalloc", 10, 20, correlation=1),
+        event("cuda_runtime", "cudaEventQuery", 40, 0, correlation=2),
+        event("cuda_runtime", "cudaEventQuery", 40, 0, correlation=3),
+        event("cuda_runtime", "cudaLaunchKernel", 50, 5, correlation=4),
+        kernel("a", 60, 50, 7, 4),
+    ]
+    want = {
+        ("host", None): (3, 10 + 10 + 10),  # before the first call, and up to the second and the last
+        ("call", "cudaMalloc"): (1, 20),
+        ("call", "cudaLaunchKernel"): (1, 5),
+        ("launch", "a"): (1, 5),
+        ("compute", "a"): (1, 50),
+        "path": 110,
+        "waits": "inferred",
+    }
+    assert answer(tracelake, tmp_path, events) == {"1": want}

@@ -7,6 +7,7 @@
 --   time of a thread before its first call is host time. The steps of an iteration add up to its length. A trace without
 --   marked iterations is taken as one; GPU work must be linked. Record synchronisation for exact waits:
 --   torch.profiler._ExperimentalConfig(enable_cuda_sync_events=True).
+-- traces: apart
 -- parameters:
 --   top  rows per iteration; default 25
 -- columns and units:
@@ -25,40 +26,46 @@
 --   share_pct  part of the path, %
 --   waits      recorded: the trace has synchronisation records; inferred: it does not
 WITH RECURSIVE traces_with_work AS (
-  SELECT t.trace_id, t.run, t.rank, t.start_ns, t.end_ns, coalesce(s.syncs, 0) > 0 AS recorded
+  SELECT t.trace_id, t.run, t.rank, t.start_ns, t.end_ns, coalesce(s.syncs, 0) > 0 AS recorded,
+    row_number() OVER (ORDER BY t.trace_id) AS trace, row_number() OVER (ORDER BY t.trace_id) << 40 AS first_id
   FROM selected_traces AS t
   LEFT JOIN (SELECT trace_id, count(*) AS syncs FROM cpu_events WHERE category = 'cuda_sync' GROUP BY ALL) AS s ON s.trace_id = t.trace_id
   WHERE t.linked_gpu_events > 0
 ),
 marks AS (
-  SELECT r.trace_id, r.event_index AS mark, r.iteration_producer AS producer, r.iteration_id AS iteration, r.start_ns AS since, r.start_ns + r.dur_ns AS until,
+  SELECT t.trace, r.event_index AS mark, r.iteration_producer AS producer, r.iteration_id AS iteration, r.start_ns AS since, r.start_ns + r.dur_ns AS until,
     coalesce(r.global_pid, r.pid) AS pid, r.tid
   FROM ranges AS r
   JOIN traces_with_work AS t ON t.trace_id = r.trace_id
   WHERE r.iteration_id IS NOT NULL AND NOT r.on_gpu AND timed(r.start_ns, r.dur_ns, r.time_flag) AND in_window(r.start_ns, t.start_ns)
     AND (getvariable('iteration') IS NULL OR r.iteration_id = getvariable('iteration')::VARCHAR)
   UNION ALL
-  SELECT t.trace_id, -1, NULL, NULL, t.start_ns, NULL, NULL, NULL
+  SELECT t.trace, -1, NULL, NULL, t.start_ns, NULL, NULL, NULL
   FROM traces_with_work AS t
   WHERE getvariable('iteration') IS NULL
     AND NOT EXISTS (SELECT 1 FROM ranges AS r WHERE r.trace_id = t.trace_id AND r.iteration_id IS NOT NULL AND NOT r.on_gpu)
 ),
+-- Dependencies: a node waits for before, whose part in it ended at arrival. A call
+-- is left at its start where its work began before it returned and at its end
+-- elsewhere, so it is two nodes. Nodes have numbers, which join and sort faster
+-- than traces and events: three for each event, of which GPU work uses the
+-- first, calls the second where they are entered and the third where they are done.
 gpu AS (
-  SELECT g.trace_id, g.event_index AS node, gpu_class(g.kind, g.name, g.collective_name) AS what, g.name, g.start_ns, g.start_ns + g.dur_ns AS end_ns,
-    g.global_pid AS process, g.device, g.stream, g.launch_id, coalesce(g.iteration_range, -1) AS mark
+  SELECT t.trace, t.first_id + 3 * g.event_index AS id, t.first_id + 3 * g.launch_id AS launch, g.start_ns, g.start_ns + g.dur_ns AS end_ns,
+    g.global_pid AS process, g.device, g.stream, coalesce(g.iteration_range, -1) AS mark
   FROM gpu_events AS g
   JOIN traces_with_work AS t ON t.trace_id = g.trace_id
   WHERE timed(g.start_ns, g.dur_ns, g.time_flag)
 ),
 calls AS (
-  SELECT l.trace_id, l.event_index AS node, l.api, l.start_ns, l.start_ns + l.dur_ns AS end_ns, coalesce(l.global_pid, l.pid) AS pid, l.tid, l.correlation, l.stream,
-    regexp_matches(l.api, '(?i)(device|stream|event|ctx)synchronize|^(cuda|hip)memcpy(2d|3d)?$|^cumemcpy(htod|dtoh|dtod)?$|^(cuda|hip)free$') AS blocking
+  SELECT t.trace, t.first_id + 3 * l.event_index AS id, l.start_ns, l.start_ns + l.dur_ns AS end_ns, coalesce(l.global_pid, l.pid) AS pid, l.tid,
+    l.correlation, l.stream, waits_for_gpu(l.api) AS blocking
   FROM launches AS l
   JOIN traces_with_work AS t ON t.trace_id = l.trace_id
   WHERE timed(l.start_ns, l.dur_ns, l.time_flag)
 ),
 syncs AS ( -- what the records of synchronisation say of a call, by correlation
-  SELECT e.trace_id, e.correlation, e.name ILIKE 'stream wait%' AS is_wait,
+  SELECT t.trace, e.correlation, e.name ILIKE 'stream wait%' AS is_wait,
     CASE WHEN e.name ILIKE 'stream%' AND e.stream BETWEEN 0 AND 4294967294 THEN e.stream
       WHEN e.name ILIKE 'event%' THEN TRY_CAST(json_extract(e.args_json, '$.wait_on_stream') AS BIGINT) END AS stream,
     TRY_CAST(json_extract(e.args_json, '$.wait_on_stream') AS BIGINT) AS source,
@@ -67,144 +74,167 @@ syncs AS ( -- what the records of synchronisation say of a call, by correlation
   JOIN traces_with_work AS t ON t.trace_id = e.trace_id
   WHERE e.category = 'cuda_sync' AND e.correlation IS NOT NULL
 ),
--- Dependencies: node waits for before, whose part in it ended at arrival. A call
--- is left at its start where its work began before it returned and at its end
--- elsewhere, so it is two nodes: entered (kind 1) and done (kind 2). GPU events are kind 0.
-in_stream AS (
-  SELECT trace_id, node, start_ns, lag(node) OVER w AS before, lag(end_ns) OVER w AS arrival
-  FROM gpu
-  WINDOW w AS (PARTITION BY trace_id, process, device, stream ORDER BY start_ns, node)
-),
 launched_at AS (
-  SELECT g.trace_id, g.node, g.start_ns, g.end_ns, g.stream, c.node AS call, c.start_ns AS launched_ns,
-    if(c.end_ns <= g.start_ns, 2, 1) AS call_kind, if(c.end_ns <= g.start_ns, c.end_ns, c.start_ns) AS arrival
-  FROM gpu AS g JOIN calls AS c ON c.trace_id = g.trace_id AND c.node = g.launch_id
+  SELECT g.trace, g.id, g.start_ns, g.end_ns, g.stream, c.start_ns AS launched_ns,
+    c.id + if(c.end_ns <= g.start_ns, 2, 1) AS before, if(c.end_ns <= g.start_ns, c.end_ns, c.start_ns) AS arrival
+  FROM gpu AS g JOIN calls AS c ON c.id = g.launch
 ),
 waits AS ( -- of the first work launched on a stream behind an event wait
-  SELECT s.trace_id, s.stream, w.start_ns AS waited_at, r.start_ns AS recorded_at, s.source
+  SELECT s.trace, s.stream, w.start_ns AS waited_at, r.start_ns AS recorded_at, s.source
   FROM syncs AS s
-  JOIN calls AS w ON w.trace_id = s.trace_id AND w.correlation = s.correlation
-  JOIN calls AS r ON r.trace_id = s.trace_id AND r.correlation = s.record
+  JOIN calls AS w ON w.trace = s.trace AND w.correlation = s.correlation
+  JOIN calls AS r ON r.trace = s.trace AND r.correlation = s.record
   WHERE s.is_wait
 ),
 wait_sources AS (
-  SELECT w.*, g.node AS before, g.end_ns AS done_at
+  SELECT w.*, g.id AS before, g.end_ns AS done_at
   FROM waits AS w
-  ASOF JOIN launched_at AS g ON g.trace_id = w.trace_id AND g.stream = w.source AND g.launched_ns < w.recorded_at
+  ASOF JOIN launched_at AS g ON g.trace = w.trace AND g.stream = w.source AND g.launched_ns < w.recorded_at
 ),
 waited AS (
-  SELECT w.trace_id, l.node, l.start_ns, w.before, w.done_at AS arrival
+  SELECT l.id, max(w.done_at) AS arrival, max_by(w.before, w.done_at) AS before
   FROM wait_sources AS w
-  ASOF JOIN (SELECT *, -launched_ns AS neg FROM launched_at) AS l ON l.trace_id = w.trace_id AND l.stream = w.stream AND l.neg <= -w.waited_at
+  ASOF JOIN (SELECT *, -launched_ns AS neg FROM launched_at) AS l ON l.trace = w.trace AND l.stream = w.stream AND l.neg <= -w.waited_at
+  WHERE w.before <> l.id AND w.done_at <= l.start_ns
+  GROUP BY l.id
 ),
-gpu_edges AS (
-  SELECT trace_id, node, start_ns, 'stream' AS via, 0 AS before_kind, before, arrival FROM in_stream WHERE before IS NOT NULL
+in_stream AS (
+  SELECT id, start_ns, end_ns, lag(id) OVER w AS before, lag(end_ns) OVER w AS arrival
+  FROM gpu
+  WINDOW w AS (PARTITION BY trace, process, device, stream ORDER BY start_ns, id)
+),
+gpu_edges AS ( -- what may have come last; what came later than the start did not hold it up
+  SELECT s.id, s.start_ns, s.end_ns,
+    CASE WHEN s.arrival <= s.start_ns THEN s.before END AS earlier, CASE WHEN s.arrival <= s.start_ns THEN s.arrival END AS earlier_ns,
+    CASE WHEN l.arrival <= l.start_ns THEN l.before END AS launch, CASE WHEN l.arrival <= l.start_ns THEN l.arrival END AS launch_ns,
+    w.before AS waited, w.arrival AS waited_ns
+  FROM in_stream AS s
+  LEFT JOIN launched_at AS l ON l.id = s.id
+  LEFT JOIN waited AS w ON w.id = s.id
+),
+gpu_nodes AS (
+  SELECT id, start_ns, end_ns, greatest(earlier_ns, launch_ns, waited_ns) AS arrival,
+    CASE greatest(earlier_ns, launch_ns, waited_ns) WHEN waited_ns THEN 'wait' WHEN earlier_ns THEN 'stream' WHEN launch_ns THEN 'launch' END AS via,
+    CASE greatest(earlier_ns, launch_ns, waited_ns) WHEN waited_ns THEN waited WHEN earlier_ns THEN earlier WHEN launch_ns THEN launch END AS before
+  FROM gpu_edges
+),
+moments AS ( -- at one moment calls end first and start last; those without a length do both in between
+  SELECT id, trace, pid, tid, start_ns AS moment, if(end_ns > start_ns, 2, 1) AS place, false AS done, end_ns FROM calls
   UNION ALL
-  SELECT trace_id, node, start_ns, 'launch', call_kind, call, arrival FROM launched_at
-  UNION ALL
-  SELECT trace_id, node, start_ns, 'wait', 0, before, arrival FROM waited WHERE before <> node
+  SELECT id, trace, pid, tid, end_ns, if(end_ns > start_ns, 0, 1), true, NULL FROM calls
 ),
-gpu_steps AS (
-  SELECT trace_id, node, max_by({'via': via, 'before_kind': before_kind, 'before': before, 'arrival': arrival}, (arrival, via)) AS p
-  FROM gpu_edges WHERE arrival <= start_ns
-  GROUP BY ALL
+in_thread AS ( -- a call, and the one that ended last on its thread before it started
+  SELECT id, moment AS start_ns, end_ns,
+    last_value(CASE WHEN done THEN id + 2 END IGNORE NULLS) OVER w AS before, last_value(CASE WHEN done THEN moment END IGNORE NULLS) OVER w AS before_end
+  FROM moments
+  WINDOW w AS (PARTITION BY trace, pid, tid ORDER BY moment, place, id, done ROWS UNBOUNDED PRECEDING)
+  QUALIFY NOT done
 ),
-in_thread AS (
-  SELECT c.*, p.node AS before, p.end_ns AS before_end, s.stream AS sync_stream
+blocking AS (
+  SELECT c.trace, c.id, c.start_ns, c.end_ns, coalesce(s.stream, c.stream) AS stream
   FROM calls AS c
-  ASOF LEFT JOIN calls AS p ON p.trace_id = c.trace_id AND p.pid = c.pid AND p.tid = c.tid AND p.end_ns <= c.start_ns AND p.node <> c.node
-  LEFT JOIN (SELECT trace_id, correlation, any_value(stream) AS stream FROM syncs WHERE NOT is_wait GROUP BY ALL) AS s
-    ON c.blocking AND s.trace_id = c.trace_id AND s.correlation = c.correlation
-),
-blocked AS (
-  SELECT c.trace_id, c.node, c.start_ns, g.node AS before, g.end_ns AS arrival
-  FROM in_thread AS c
-  ASOF JOIN gpu AS g ON g.trace_id = c.trace_id AND g.end_ns <= c.end_ns
-  WHERE c.blocking AND coalesce(c.sync_stream, c.stream) IS NULL
-  UNION ALL
-  SELECT c.trace_id, c.node, c.start_ns, g.node, g.end_ns
-  FROM in_thread AS c
-  ASOF JOIN gpu AS g ON g.trace_id = c.trace_id AND g.stream = coalesce(c.sync_stream, c.stream) AND g.end_ns <= c.end_ns
+  LEFT JOIN (SELECT trace, correlation, any_value(stream) AS stream FROM syncs WHERE NOT is_wait GROUP BY ALL) AS s
+    ON s.trace = c.trace AND s.correlation = c.correlation
   WHERE c.blocking
 ),
-nodes AS ( -- a node, when it starts and ends, and the step back from it
-  SELECT g.trace_id, 0 AS kind, g.node, g.what, g.name, g.start_ns, g.end_ns, s.p.via AS via, s.p.before_kind AS before_kind, s.p.before AS before, s.p.arrival AS arrival
-  FROM gpu AS g LEFT JOIN gpu_steps AS s ON s.trace_id = g.trace_id AND s.node = g.node
+blocked AS ( -- calls that GPU work held up
+  SELECT c.id, c.start_ns, g.id AS before, g.end_ns AS arrival
+  FROM blocking AS c
+  ASOF JOIN gpu AS g ON g.trace = c.trace AND g.end_ns <= c.end_ns
+  WHERE c.stream IS NULL
   UNION ALL
-  SELECT trace_id, 1, node, 'call', api, start_ns, start_ns, 'host', 2, before, before_end FROM in_thread
+  SELECT c.id, c.start_ns, g.id, g.end_ns
+  FROM blocking AS c
+  ASOF JOIN gpu AS g ON g.trace = c.trace AND g.stream = c.stream AND g.end_ns <= c.end_ns
+),
+nodes AS MATERIALIZED ( -- a node, when it starts and ends, and the step back from it
+  SELECT id, start_ns, end_ns, via, before, arrival FROM gpu_nodes
   UNION ALL
-  SELECT c.trace_id, 2, c.node, 'call', c.api, CASE WHEN b.arrival > c.start_ns THEN c.end_ns ELSE c.start_ns END, c.end_ns,
-    CASE WHEN b.arrival > c.start_ns THEN 'sync' ELSE 'host' END, CASE WHEN b.arrival > c.start_ns THEN 0 ELSE 2 END,
-    CASE WHEN b.arrival > c.start_ns THEN b.before ELSE c.before END, CASE WHEN b.arrival > c.start_ns THEN b.arrival ELSE c.before_end END
+  SELECT c.id + 1, c.start_ns, c.start_ns, 'host', c.before, c.before_end FROM in_thread AS c SEMI JOIN gpu_nodes AS g ON g.before = c.id + 1
+  UNION ALL
+  SELECT c.id + 2, if(b.id IS NULL, c.start_ns, c.end_ns), c.end_ns, if(b.id IS NULL, 'host', 'sync'), if(b.id IS NULL, c.before, b.before), if(b.id IS NULL, c.before_end, b.arrival)
   FROM in_thread AS c
-  LEFT JOIN blocked AS b ON b.trace_id = c.trace_id AND b.node = c.node
+  LEFT JOIN (SELECT * FROM blocked WHERE arrival > start_ns) AS b ON b.id = c.id
 ),
-ends AS ( -- where the path of an iteration ends: its last GPU work, or the last call before its range ends
-  SELECT m.trace_id, m.mark, m.since, m.until, max(g.end_ns) AS gpu_end, max_by(g.node, (g.end_ns, g.node)) AS gpu_node
+gpu_ends AS (
+  SELECT trace, mark, max(end_ns) AS gpu_end, max_by(id, (end_ns, id)) AS gpu_node FROM gpu WHERE mark >= 0 GROUP BY ALL
+  UNION ALL
+  SELECT trace, -1, max(end_ns), max_by(id, (end_ns, id)) FROM gpu GROUP BY ALL
+),
+roots AS MATERIALIZED ( -- where the path of an iteration ends: its last GPU work, or the last call before its range ends
+  SELECT row_number() OVER () AS path, m.trace, m.mark, m.producer, m.iteration, m.since, greatest(e.gpu_end, m.until) AS until,
+    CASE WHEN m.until IS NULL OR e.gpu_end >= m.until THEN e.gpu_node ELSE c.id + 2 END AS id
   FROM marks AS m
-  LEFT JOIN gpu AS g ON g.trace_id = m.trace_id AND (g.mark = m.mark OR m.mark = -1)
-  GROUP BY ALL
+  LEFT JOIN gpu_ends AS e ON e.trace = m.trace AND e.mark = m.mark
+  ASOF LEFT JOIN calls AS c ON c.trace = m.trace AND c.pid = m.pid AND c.tid = m.tid AND c.end_ns <= m.until
 ),
-roots AS (
-  SELECT e.trace_id, e.mark, e.since, greatest(e.gpu_end, e.until) AS until,
-    CASE WHEN e.until IS NULL OR e.gpu_end >= e.until THEN 0 ELSE 2 END AS kind,
-    CASE WHEN e.until IS NULL OR e.gpu_end >= e.until THEN e.gpu_node ELSE c.node END AS node
-  FROM ends AS e
-  JOIN marks AS m ON m.trace_id = e.trace_id AND m.mark = e.mark
-  ASOF LEFT JOIN calls AS c ON c.trace_id = e.trace_id AND c.pid = m.pid AND c.tid = m.tid AND c.end_ns <= e.until
-),
--- All nodes of a path by doubling: in round k every node knows the one 2^k steps
--- before it, and the path is known to 2^k nodes.
-jumps AS (
-  SELECT 0 AS round, n.trace_id, n.kind, n.node, n.end_ns, n.before_kind, n.before,
-    list({'mark': r.mark, 'since': r.since}) FILTER (r.mark IS NOT NULL) AS marks
-  FROM nodes AS n
-  LEFT JOIN roots AS r ON r.trace_id = n.trace_id AND r.kind = n.kind AND r.node = n.node
-  GROUP BY ALL
+-- All nodes of a path by doubling: in a round every node (path is -1) knows the
+-- one 2^round steps before it, and the first 2^round nodes of each path are known.
+walk AS (
+  SELECT 0 AS round, -1::BIGINT AS path, id, NULL::BIGINT AS since, before, arrival FROM nodes WHERE before IS NOT NULL
   UNION ALL
-  SELECT a.round + 1, a.trace_id, a.kind, a.node, a.end_ns, b.before_kind, b.before,
-    CASE WHEN c.marks IS NULL THEN a.marks ELSE list_distinct(list_concat(a.marks, list_filter(c.marks, lambda m: m.since < a.end_ns))) END
-  FROM jumps AS a
-  LEFT JOIN jumps AS b ON b.trace_id = a.trace_id AND b.kind = a.before_kind AND b.node = a.before
-  LEFT JOIN (SELECT trace_id, before_kind, before, flatten(list(marks)) AS marks FROM jumps WHERE before IS NOT NULL AND len(marks) > 0 GROUP BY ALL) AS c
-    ON c.trace_id = a.trace_id AND c.before_kind = a.kind AND c.before = a.node
-  WHERE a.round < 40 AND EXISTS (SELECT 1 FROM jumps WHERE before IS NOT NULL)
+  SELECT 0, path, id, since, NULL, NULL FROM roots WHERE id IS NOT NULL
+  UNION ALL (
+    WITH found AS MATERIALIZED (
+      SELECT p.round + 1 AS round, p.path, n.before AS id, p.since
+      FROM walk AS p
+      JOIN walk AS n ON n.path = -1 AND n.id = p.id
+      WHERE p.path >= 0 AND n.arrival > p.since AND p.round < 40
+    )
+    SELECT round, path, id, since, NULL, NULL FROM (
+      SELECT round, path, id, since FROM found
+      UNION -- once, should a path come back to where it was
+      SELECT round + 1, path, id, since FROM walk WHERE path >= 0 AND EXISTS (SELECT 1 FROM found)
+    )
+    UNION ALL
+    SELECT a.round + 1, -1, a.id, NULL, b.before, b.arrival
+    FROM walk AS a
+    JOIN walk AS b ON b.path = -1 AND b.id = a.before
+    WHERE a.path = -1 AND EXISTS (SELECT 1 FROM found)
+  )
 ),
-paths AS (
-  SELECT trace_id, kind, node, unnest(marks).mark AS mark FROM jumps WHERE round = (SELECT max(round) FROM jumps) AND len(marks) > 0
+on_path AS (
+  SELECT r.path, r.since, r.until, n.*
+  FROM walk AS p
+  JOIN roots AS r ON r.path = p.path
+  JOIN nodes AS n ON n.id = p.id
+  WHERE p.round = (SELECT max(round) FROM walk)
 ),
-steps AS ( -- the time of a node itself, and of the way from the one before it, inside the iteration
-  SELECT r.trace_id, r.mark, n.what, n.name, least(n.end_ns, r.until) - greatest(n.start_ns, r.since) AS ns
-  FROM paths AS p
-  JOIN roots AS r ON r.trace_id = p.trace_id AND r.mark = p.mark
-  JOIN nodes AS n ON n.trace_id = p.trace_id AND n.kind = p.kind AND n.node = p.node
+steps AS ( -- the time of a node itself, and of the way from the one before it, inside the iteration; id where the name is that of the event
+  SELECT path, NULL AS what, id, least(end_ns, until) - greatest(start_ns, since) AS ns FROM on_path
   UNION ALL
-  SELECT r.trace_id, r.mark, CASE WHEN n.before IS NULL THEN 'host' ELSE n.via END, CASE WHEN n.before IS NOT NULL AND n.via <> 'host' THEN n.name END,
-    n.start_ns - greatest(coalesce(n.arrival, r.since), r.since)
-  FROM paths AS p
-  JOIN roots AS r ON r.trace_id = p.trace_id AND r.mark = p.mark
-  JOIN nodes AS n ON n.trace_id = p.trace_id AND n.kind = p.kind AND n.node = p.node
+  SELECT path, if(before IS NULL, 'host', via), CASE WHEN before IS NOT NULL AND via <> 'host' THEN id END, start_ns - greatest(coalesce(arrival, since), since) FROM on_path
   UNION ALL -- from the last node to the end of the range
-  SELECT r.trace_id, r.mark, 'host', NULL, r.until - greatest(coalesce(n.end_ns, r.since), r.since)
+  SELECT r.path, 'host', NULL, r.until - greatest(coalesce(n.end_ns, r.since), r.since)
   FROM roots AS r
-  LEFT JOIN nodes AS n ON n.trace_id = r.trace_id AND n.kind = r.kind AND n.node = r.node
+  LEFT JOIN nodes AS n ON n.id = r.id
+),
+by_event AS (
+  SELECT path, what, id - id % (1::BIGINT << 40) % 3 AS event, count(*) AS steps, sum(ns)::BIGINT AS ns FROM steps WHERE ns > 0 GROUP BY ALL
+),
+events AS (
+  SELECT t.first_id + 3 * g.event_index AS event, gpu_class(g.kind, g.name, g.collective_name) AS what, g.name
+  FROM gpu_events AS g JOIN traces_with_work AS t ON t.trace_id = g.trace_id
+  UNION ALL
+  SELECT t.first_id + 3 * l.event_index, 'call', l.api
+  FROM launches AS l JOIN traces_with_work AS t ON t.trace_id = l.trace_id
 ),
 sums AS (
-  SELECT trace_id, mark, what, name, count(*) AS steps, sum(ns)::BIGINT AS ns,
-    row_number() OVER (PARTITION BY trace_id, mark ORDER BY sum(ns) DESC, what, name) AS place
-  FROM steps WHERE ns > 0
-  GROUP BY trace_id, mark, what, name
+  SELECT b.path, coalesce(b.what, e.what) AS what, e.name, sum(b.steps)::BIGINT AS steps, sum(b.ns)::BIGINT AS ns,
+    row_number() OVER (PARTITION BY b.path ORDER BY sum(b.ns) DESC, coalesce(b.what, e.what), e.name) AS place
+  FROM by_event AS b
+  LEFT JOIN events AS e ON e.event = b.event
+  GROUP BY b.path, coalesce(b.what, e.what), e.name
 )
 SELECT
-  t.run, t.rank, s.trace_id, m.producer, m.iteration,
+  t.run, t.rank, t.trace_id, r.producer, r.iteration,
   round((r.until - r.since) / 1e6, 3) AS path_ms,
   s.what, s.name, s.steps,
   round(s.ns / 1e6, 3) AS total_ms,
   round(100.0 * s.ns / nullif(r.until - r.since, 0), 2) AS share_pct,
   CASE WHEN t.recorded THEN 'recorded' ELSE 'inferred' END AS waits
 FROM sums AS s
-JOIN roots AS r ON r.trace_id = s.trace_id AND r.mark = s.mark
-JOIN marks AS m ON m.trace_id = s.trace_id AND m.mark = s.mark
-JOIN traces_with_work AS t ON t.trace_id = s.trace_id
+JOIN roots AS r ON r.path = s.path
+JOIN traces_with_work AS t ON t.trace = r.trace
 WHERE s.place <= coalesce(getvariable('top')::BIGINT, 25)
-ORDER BY t.run, t.rank, s.trace_id, r.since, m.mark, s.place;
+ORDER BY t.run, t.rank, t.trace_id, r.since, r.mark, s.place;

@@ -14,7 +14,7 @@
 --   share_pct   part of the wall time of the trace, %; above 100 where several threads wait
 WITH blocking AS (
   SELECT * FROM launch_calls
-  WHERE regexp_matches(api, '(?i)(device|stream|event|ctx)synchronize|^(cuda|hip)memcpy(2d|3d)?$|^cumemcpy(htod|dtoh|dtod)?$|^(cuda|hip)free$')
+  WHERE waits_for_gpu(api)
 ),
 placed AS (
   SELECT b.*, s.event_index AS op_index
