@@ -17,20 +17,20 @@ import (
 
 // aheadLimits says how pieces are made.
 type aheadLimits struct {
-	minShare   int   // workers below which nothing is guessed
-	maxWorkers int   // that guess at once; the reader cannot take the text of more
-	skip       int64 // bytes of the stream that are read in order first
-	pieceText  int   // bytes of text that a piece aims for
-	maxText    int   // bytes of text that a piece can hold
-	minPiece   int   // compressed bytes
-	maxPiece   int
-	failures   int  // how many pieces in a row may be of no use
-	inline     bool // work is done at once, so that a test does the same each time
+	minShare  int   // workers below which nothing is guessed
+	pieces    int   // that are read ahead; the reader cannot take the text of more
+	skip      int64 // bytes of the stream that are read in order first
+	pieceText int   // bytes of text that a piece aims for
+	maxText   int   // bytes of text that a piece can hold
+	minPiece  int   // compressed bytes
+	maxPiece  int
+	failures  int  // how many pieces in a row may be of no use
+	inline    bool // work is done at once, so that a test does the same each time
 }
 
 // The values are measured: docs/performance.md.
 var defaultLimits = aheadLimits{
-	minShare: 8, maxWorkers: 5, skip: 512 << 10,
+	minShare: 8, pieces: 7, skip: 512 << 10,
 	pieceText: 768 << 10, maxText: 1536 << 10, minPiece: 16 << 10, maxPiece: 512 << 10, failures: 4,
 }
 
@@ -42,11 +42,8 @@ func Memory(workers int) int64 {
 		return 0
 	}
 	text := l.maxText + 2*l.maxText // and marks, two bytes each
-	return int64(l.pieces()+1) * int64(text+l.maxPiece)
+	return int64(l.pieces+1) * int64(text+l.maxPiece)
 }
-
-// pieces is how many are read ahead.
-func (l *aheadLimits) pieces() int { return l.maxWorkers + 2 }
 
 // ahead reads a stream in pieces.
 type ahead struct {
@@ -109,7 +106,7 @@ func (r *Reader) lookAhead() {
 	if r.o.share() < l.minShare {
 		return
 	}
-	for len(a.queue) < l.pieces() && a.srcErr == nil {
+	for len(a.queue) < l.pieces && a.srcErr == nil {
 		a.readPiece()
 	}
 }
@@ -426,7 +423,7 @@ func (a *ahead) start(t *task) {
 		t.finish()
 		return
 	}
-	if int(a.busy.Load()) >= 2*a.o.limits.pieces() {
+	if int(a.busy.Load()) >= 2*a.o.limits.pieces {
 		return
 	}
 	a.busy.Add(1)

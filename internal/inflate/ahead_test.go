@@ -42,7 +42,7 @@ func readWith(src io.Reader, o Options) result {
 // small are limits that make many pieces of little text.
 func small(piece int) aheadLimits {
 	return aheadLimits{
-		minShare: 2, maxWorkers: 4, pieceText: 8 * piece, maxText: 64 * piece, minPiece: piece, maxPiece: 4 * piece,
+		minShare: 2, pieces: 6, pieceText: 8 * piece, maxText: 64 * piece, minPiece: piece, maxPiece: 4 * piece,
 		failures: 100,
 	}
 }
@@ -236,7 +236,7 @@ func TestAheadWaits(t *testing.T) {
 	if err != nil || !bytes.Equal(got, text) || r.ahead.adopted != 0 {
 		t.Errorf("%v, %d bytes of %d, %d pieces", err, len(got), len(text), r.ahead.adopted)
 	}
-	if n := runtime.NumGoroutine() - before; n > 2*o.limits.pieces() {
+	if n := runtime.NumGoroutine() - before; n > 2*o.limits.pieces {
 		t.Errorf("%d goroutines wait", n)
 	}
 	<-gate

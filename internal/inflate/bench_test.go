@@ -124,7 +124,7 @@ func BenchmarkStages(b *testing.B) {
 				a.giveText(p)
 			}
 		}
-		took["in-pieces-share"] = float64(inPieces) / float64(text)
+		b.ReportMetric(float64(inPieces)/float64(text)*100, "%-adopted")
 		for stage, s := range took {
 			if old, ok := best[stage]; !ok || s < old {
 				best[stage] = s
