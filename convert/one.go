@@ -238,6 +238,10 @@ func (c *importer) reject(ctx context.Context, in Input, src lake.Source, why *s
 // twin records an input whose content the dataset holds already, so that every
 // input has its row in traces.
 func (c *importer) twin(in Input, src lake.Source, of lake.Commit, rep *Report) error {
+	if of.Source == src && of.Options == c.o.keyFor(in) && !c.o.Force { // another process was first with this input
+		rep.Outcome, rep.Reason, rep.TraceID, rep.Skipped = of.Outcome, of.Reason, of.TraceID, AlreadyThere
+		return nil
+	}
 	rep.Skipped = "same content as " + of.Source.Path
 	d := &schema.Diagnostics{}
 	d.Add(schema.SameContent, schema.Null, schema.Null, 1, rep.Skipped)

@@ -42,7 +42,10 @@ func Open(o Options) (*Importer, error) {
 	if err := checkFormat(l, o.Format); err != nil {
 		return nil, err
 	}
-	if _, err := l.Sweep(staleAfter); err != nil {
+	if o.TargetFileSize > 0 && l.Remote() {
+		return nil, fmt.Errorf("%s: files are merged on a file system only; convert without a target size", l.Root())
+	}
+	if err := l.Tidy(staleAfter); err != nil {
 		return nil, err
 	}
 	return &Importer{&importer{

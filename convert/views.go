@@ -2,9 +2,9 @@ package convert
 
 import (
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"tracelake/schema"
 	"tracelake/schema/columnar"
@@ -45,7 +45,7 @@ func (c *importer) writeViews() error {
 	if c.o.Format == columnar.Arrow {
 		return nil
 	}
-	root, err := filepath.Abs(c.lake.Root())
+	root, err := ViewsRoot(c.lake)
 	if err != nil {
 		return err
 	}
@@ -53,22 +53,16 @@ func (c *importer) writeViews() error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(root, lake.MetaDir)
-	f, err := os.CreateTemp(dir, ".tmp-views-")
-	if err != nil {
-		return err
+	return c.lake.WriteMeta("views.sql", []byte(sql))
+}
+
+// ViewsRoot returns how a DuckDB names where a dataset is.
+func ViewsRoot(l *lake.Lake) (string, error) {
+	if l.Remote() {
+		if rest, ok := strings.CutPrefix(l.Root(), "azblob://"); ok {
+			return "az://" + rest, nil
+		}
+		return l.Root(), nil
 	}
-	defer os.Remove(f.Name()) // gone already when all went well
-	if _, err := f.WriteString(sql); err != nil {
-		_ = f.Close()
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		_ = f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, "views.sql"))
+	return filepath.Abs(l.Root())
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 
 	"tracelake/internal/scratch"
-	"tracelake/schema"
 	"tracelake/schema/lake"
 )
 
@@ -26,6 +25,7 @@ type DB struct {
 	connector *duckdb.Connector
 	conn      *duckdb.Conn
 	spill     *scratch.Dir // for what does not fit into memory
+	remote    *remote      // nil where the dataset is on this machine
 }
 
 // Open opens the lake in a directory. The engine can read the committed files
@@ -44,6 +44,10 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 		return nil, fmt.Errorf("%w: %w", ErrTempDir, err)
 	}
 	db := &DB{spill: spill}
+	if l.Remote() {
+		db.remote = newRemote(l, files, mixed, filepath.Join(spill.Path(), "parts"))
+		files = db.remote.copies()
+	}
 	if err := db.open(ctx, files, mixed, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("query: %w", err), db.Close())
 	}
@@ -93,14 +97,9 @@ func (db *DB) open(ctx context.Context, files map[string][]string, mixed bool, o
 		setup = append(setup, fmt.Sprintf("SET threads = %d", o.Threads))
 	}
 	setup = append(setup, "SET enable_external_access = false", "SET lock_configuration = true")
-	for _, t := range schema.Tables {
-		if len(files[t.Name]) > 0 {
-			setup = append(setup, viewSQL(t, files[t.Name], mixed))
-		}
-	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if schema.IsUserTable(name) {
-			setup = append(setup, viewSQL(&schema.Table{Name: name}, files[name], true))
+		if db.remote == nil {
+			setup = append(setup, viewOf(name, files[name], mixed))
 		}
 	}
 	for _, s := range setup {
@@ -159,6 +158,9 @@ func (db *DB) Query(ctx context.Context, script string) (Rows, error) {
 	statements := split(script)
 	if len(statements) == 0 {
 		return nil, ErrEmpty
+	}
+	if err := db.fetch(ctx, script); err != nil {
+		return nil, fmt.Errorf("query: %w", err)
 	}
 	for i, text := range statements {
 		r, err := db.run(ctx, text)

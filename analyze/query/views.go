@@ -45,6 +45,14 @@ func viewSQL(t *schema.Table, files []string, mixedVersions bool) string {
 	return schema.ViewSQL(t, b.String())
 }
 
+// viewOf is viewSQL of the table with a name, which may be one of users.
+func viewOf(table string, files []string, mixedVersions bool) string {
+	if t := schema.TableByName(table); t != nil {
+		return viewSQL(t, files, mixedVersions)
+	}
+	return viewSQL(&schema.Table{Name: table}, files, true)
+}
+
 // quote makes a SQL text.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 

@@ -16,6 +16,7 @@ import (
 	"tracelake/analyze/execlog"
 	"tracelake/analyze/link"
 	"tracelake/convert"
+	"tracelake/internal/store"
 	"tracelake/schema/columnar"
 )
 
@@ -31,7 +32,7 @@ type convertOptions struct {
 
 func (o *convertOptions) flags(f *pflag.FlagSet) {
 	o.chunk, o.maxMemory = convert.DefaultChunkSize, convert.DefaultMaxMemory
-	f.StringVarP(&o.output, "output", "o", "", "directory of the dataset (required)")
+	f.StringVarP(&o.output, "output", "o", "", "dataset: a directory, or a URL of an object store (required)")
 	f.StringVar(&o.run, "run", "", "run to file the traces under (default: name of their directory)")
 	f.IntVarP(&o.jobs, "jobs", "j", 0, "goroutines that compute (default: one per processor)")
 	f.Var(&o.maxMemory, "max-memory", "memory that files read at once may take together, GPU events of one file apart")
@@ -95,6 +96,9 @@ func (o *convertOptions) options(inputs []convert.Input) (convert.Options, error
 	}
 	if out.Compression, err = columnar.ParseCompression(o.compression); err != nil {
 		return out, errUsage("--compression: %v", err)
+	}
+	if store.IsURL(o.output) && o.target > 0 {
+		return out, errUsage("--target-file-size: files are merged on a file system only")
 	}
 	if out.Format == columnar.Arrow && o.target > 0 {
 		return out, errUsage("--target-file-size: Arrow files are not merged")
@@ -313,5 +317,5 @@ func printSummary(w io.Writer, s *convert.Summary, o *convertOptions) {
 		fmt.Fprintf(w, "%d files do not look like traces and were ignored\n", s.Ignored)
 	}
 	fmt.Fprintf(w, "%d inputs: %d ok, %d repaired, %d partial, %d rejected, %d failed, %d skipped; %d events, %d GPU events in %.1f s, into %s\n",
-		s.Inputs, s.OK, s.Repaired, s.Partial, s.Rejected, s.Failed, s.Skipped, s.Events, s.GPUEvents, s.Elapsed.Seconds(), o.output)
+		s.Inputs, s.OK, s.Repaired, s.Partial, s.Rejected, s.Failed, s.Skipped, s.Events, s.GPUEvents, s.Elapsed.Seconds(), store.Clean(o.output))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tracelake/analyze/query"
+	"tracelake/internal/store"
 	"tracelake/schema/lake"
 )
 
@@ -43,7 +44,8 @@ func openLake(ctx context.Context, dir string, e engineFlags) (*query.DB, error)
 	if errors.Is(err, query.ErrTempDir) {
 		return nil, errUsage("--temp-dir: %v", err)
 	}
-	if errors.Is(err, lake.ErrNotLake) || errors.Is(err, lake.ErrNewer) || errors.Is(err, fs.ErrNotExist) {
+	var unread *store.Error
+	if errors.As(err, &unread) || errors.Is(err, lake.ErrNotLake) || errors.Is(err, lake.ErrNewer) || errors.Is(err, fs.ErrNotExist) {
 		return nil, errInput("%v", err)
 	}
 	return db, err

@@ -10,6 +10,7 @@ import (
 	"tracelake/analyze/query"
 	"tracelake/convert"
 	"tracelake/internal/scratch"
+	"tracelake/internal/store"
 	"tracelake/schema/lake"
 )
 
@@ -24,9 +25,9 @@ func lakeOf(ctx context.Context, path string, stderr io.Writer) (dir string, cle
 			return "", nothing, errInput("%v", err)
 		}
 	}
-	found, err := convert.Discover([]string{path})
+	found, err := convert.DiscoverIn(ctx, []string{path})
 	if err != nil {
-		return "", nothing, errInput("%s: neither a dataset nor a trace: %v", path, err)
+		return "", nothing, errInput("%s: neither a dataset nor a trace: %v", store.Clean(path), err)
 	}
 	tmp, err := scratch.New()
 	if err != nil {

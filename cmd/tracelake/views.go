@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +25,7 @@ table, the shared views and macros that the analyses use.`,
 				return errInput("%v", err)
 			}
 			if root == "" {
-				if root, err = filepath.Abs(args[0]); err != nil {
+				if root, err = convert.ViewsRoot(l); err != nil {
 					return err
 				}
 			}

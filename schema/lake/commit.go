@@ -109,18 +109,19 @@ func (r *Record) check() error {
 	return nil
 }
 
-func (l *Lake) commitPath(traceID string) string {
-	return l.meta(commitsDir, traceID+commitSuffix)
+// commitPath returns the path of a commit within the lake.
+func commitPath(traceID string) string {
+	return MetaDir + "/" + commitsDir + "/" + traceID + commitSuffix
 }
 
 // readCommit returns fs.ErrNotExist where the trace is not in the lake.
 func (l *Lake) readCommit(traceID string) (Commit, error) {
 	var c Commit
-	path := l.commitPath(traceID)
-	data, err := os.ReadFile(path)
+	data, err := l.at.read(commitPath(traceID))
 	if err != nil {
 		return c, err
 	}
+	path := l.at.path(commitPath(traceID))
 	if err := json.Unmarshal(data, &c); err != nil {
 		return c, fmt.Errorf("lake: %s: %w", path, err)
 	}
@@ -143,8 +144,8 @@ func inTables(p string) bool {
 // intact reports whether every file of a commit is in place, in full size.
 func (l *Lake) intact(c *Commit) bool {
 	for _, f := range c.Files {
-		st, err := os.Stat(l.Abs(f.Path))
-		if err != nil || st.Size() != f.Bytes {
+		size, err := l.at.size(f.Path)
+		if err != nil || size != f.Bytes {
 			return false
 		}
 	}

@@ -47,6 +47,9 @@ func (l *Lake) Compact(ctx context.Context, o CompactOptions) (sum Compacted, er
 	if l.writer == "" {
 		return sum, errors.New("lake: opened for reading")
 	}
+	if l.Remote() {
+		return sum, l.errRemote("merging files")
+	}
 	if !filelock.Have {
 		return sum, errors.New("lake: compacting needs file locks, which this system lacks")
 	}

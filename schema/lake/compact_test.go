@@ -384,7 +384,7 @@ func TestHalfDone(t *testing.T) {
 				if err != nil || !c.move(m) {
 					t.Fatal(err)
 				}
-				if err := writeJSON(l.commitPath(m.TraceID), &c, replaceFile); err != nil {
+				if err := writeJSON(l.Abs(commitPath(m.TraceID)), &c, replaceFile); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -34,7 +34,11 @@ func writeJSON(path string, v any, mode writeMode) (err error) {
 	if err != nil {
 		return err
 	}
-	data = append(data, '\n')
+	return writeFile(path, append(data, '\n'), mode)
+}
+
+// writeFile does what writeJSON promises.
+func writeFile(path string, data []byte, mode writeMode) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, tempPrefix)
 	if err != nil {

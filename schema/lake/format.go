@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
+	"tracelake/internal/store"
 	"tracelake/schema"
 )
 
@@ -17,7 +17,10 @@ const FormatName = "tracelake"
 // MetaDir is the directory of a lake that holds everything but tables.
 const MetaDir = "_tracelake"
 
-const formatFile = "format.json"
+const (
+	formatFile = "format.json"
+	formatPath = MetaDir + "/" + formatFile
+)
 
 // Format is the content of _tracelake/format.json.
 type Format struct {
@@ -37,13 +40,13 @@ func currentFormat(writer string) Format {
 
 // readFormat reads and checks format.json. The error is fs.ErrNotExist where
 // there is none.
-func readFormat(root string) (Format, error) {
+func readFormat(at place) (Format, error) {
 	var f Format
-	path := filepath.Join(root, MetaDir, formatFile)
-	data, err := os.ReadFile(path)
+	data, err := at.read(formatPath)
 	if err != nil {
 		return f, err
 	}
+	root, path := at.path(""), at.path(formatPath)
 	if err := json.Unmarshal(data, &f); err != nil {
 		return f, fmt.Errorf("lake: %s: %w", path, err)
 	}
@@ -58,8 +61,20 @@ func readFormat(root string) (Format, error) {
 
 // Open opens an existing lake. It writes nothing.
 func Open(root string) (*Lake, error) {
-	f, err := readFormat(root)
-	if errors.Is(err, fs.ErrNotExist) {
+	at, err := placeOf(root)
+	if err != nil {
+		return nil, err
+	}
+	f, err := readFormat(at)
+	if _, local := at.(directory); errors.Is(err, fs.ErrNotExist) {
+		root = at.path("")
+		var missing *store.Error
+		if errors.As(err, &missing) && missing.Kind == store.NoBucket {
+			return nil, fmt.Errorf("lake: %w", err)
+		}
+		if !local {
+			return nil, fmt.Errorf("lake: %s: %w", root, ErrNotLake)
+		}
 		if _, statErr := os.Stat(root); statErr != nil {
 			return nil, fmt.Errorf("lake: %w", statErr)
 		}
@@ -68,41 +83,45 @@ func Open(root string) (*Lake, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newLake(root, f), nil
+	return newLake(at, f), nil
 }
 
 // Create opens a lake for writing and makes it where the directory is missing
 // or empty. Writer names the program and its version in what is written.
 func Create(root, writer string) (*Lake, error) {
-	f, err := readFormat(root)
+	at, err := placeOf(root)
+	if err != nil {
+		return nil, err
+	}
+	f, err := readFormat(at)
 	switch {
 	case err == nil && f.SchemaVersion == schema.Version:
-		l := newLakeWriter(root, f, writer)
+		l := newLakeWriter(at, f, writer)
 		return l, l.settle()
 	case err == nil: // older: from now on it holds files of this version, too
-		f = currentFormat(writer)
-		if err := writeJSON(filepath.Join(root, MetaDir, formatFile), f, replaceFile); err != nil {
-			return nil, err
-		}
-		return newLakeWriter(root, f, writer), nil
+		l := newLakeWriter(at, currentFormat(writer), writer)
+		return l, l.write(formatPath, l.format, replaceFile)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	if err := checkVacant(root); err != nil {
+	l := newLakeWriter(at, currentFormat(writer), writer)
+	if o := l.remote(); o != nil {
+		err = o.vacant()
+	} else if err = checkVacant(l.root); err == nil {
+		if err = mkdirSynced(l.meta(commitsDir)); err != nil {
+			err = fmt.Errorf("lake: %w", err)
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := mkdirSynced(filepath.Join(root, MetaDir, commitsDir)); err != nil {
-		return nil, fmt.Errorf("lake: %w", err)
-	}
-	err = writeJSON(filepath.Join(root, MetaDir, formatFile), currentFormat(writer), createFile)
+	err = l.write(formatPath, l.format, createFile)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	// Another process may have been first: what it wrote counts.
-	if f, err = readFormat(root); err != nil {
-		return nil, err
-	}
-	return newLakeWriter(root, f, writer), nil
+	l.format, err = readFormat(at)
+	return l, err
 }
 
 // checkVacant makes sure that a new lake does not mix with other files. A

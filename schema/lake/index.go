@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -23,8 +24,9 @@ type index struct {
 }
 
 type fileStamp struct {
-	size  int64
-	mtime time.Time
+	size    int64
+	mtime   time.Time
+	version string // of an object
 }
 
 func newIndex() index {
@@ -75,37 +77,34 @@ func (l *Lake) Refresh() error {
 }
 
 func (l *Lake) refresh() error {
-	entries, err := os.ReadDir(l.meta(commitsDir))
+	entries, err := l.at.files(MetaDir + "/" + commitsDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("lake: %w", err)
 	}
 	var errs []error
 	seen := map[string]bool{}
+	var changed []entry // with IDs for names
 	for _, e := range entries {
-		id, ok := strings.CutSuffix(e.Name(), commitSuffix)
+		id, ok := strings.CutSuffix(e.name, commitSuffix)
 		if !ok || !traceIDPattern.MatchString(id) {
 			continue
 		}
-		info, err := e.Info()
-		if err != nil {
-			continue // removed since the directory was read
-		}
 		seen[id] = true
-		stamp := fileStamp{info.Size(), info.ModTime()}
-		if l.idx.stamp[id] == stamp {
-			continue
+		if l.idx.stamp[id] != e.stamp {
+			changed = append(changed, entry{id, e.stamp})
 		}
-		c, err := l.readCommit(id)
-		if err != nil {
-			l.idx.drop(id)
-			if !errors.Is(err, fs.ErrNotExist) {
-				errs = append(errs, err)
-			}
-			continue
-		}
-		l.idx.add(c)
-		l.idx.stamp[id] = stamp
 	}
+	l.readCommits(changed, func(e entry, c Commit, err error) {
+		if err == nil {
+			l.idx.add(c)
+			l.idx.stamp[c.TraceID] = e.stamp
+			return
+		}
+		l.idx.drop(e.name)
+		if !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	})
 	for id := range l.idx.commits {
 		if !seen[id] {
 			l.idx.drop(id)
@@ -116,6 +115,36 @@ func (l *Lake) refresh() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// readAtOnce is how many commits of an object store are read at once: each takes
+// as long as a request does.
+const readAtOnce = 32
+
+// readCommits reads commits and calls got for each, one at a time.
+func (l *Lake) readCommits(list []entry, got func(entry, Commit, error)) {
+	workers := 1
+	if l.Remote() {
+		workers = min(readAtOnce, len(list))
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	next := make(chan entry)
+	for range workers {
+		wg.Go(func() {
+			for e := range next {
+				c, err := l.readCommit(e.name)
+				mu.Lock()
+				got(e, c, err)
+				mu.Unlock()
+			}
+		})
+	}
+	for _, e := range list {
+		next <- e
+	}
+	close(next)
+	wg.Wait()
 }
 
 // overlay shows the commits as they will be when the change of the layout that
@@ -170,6 +199,9 @@ func (l *Lake) Commits() ([]Commit, error) {
 // Settled returns the commits of one moment: where some were written while they
 // were read, which happens when files are moved, it reads those again.
 func (l *Lake) Settled() (commits []Commit, err error) {
+	if l.Remote() {
+		return l.Commits() // nothing is moved there
+	}
 	for range 5 {
 		before := modTime(l.meta(commitsDir))
 		commits, err = l.Commits()

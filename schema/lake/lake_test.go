@@ -301,7 +301,7 @@ func TestBadRecords(t *testing.T) {
 	}
 	evil := record("y", "job", nil)
 	text := `{"trace_id":"` + evil.TraceID + `","files":[{"path":"../../etc/passwd"}]}`
-	if err := os.WriteFile(l.commitPath(evil.TraceID), []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(l.Abs(commitPath(evil.TraceID)), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if commits, err := l.Commits(); err == nil || len(commits) != 0 {

@@ -63,6 +63,9 @@ func (l *Lake) moveAlone() (*os.File, error) {
 
 // settle finishes the change that a dead process left, if there is one.
 func (l *Lake) settle() error {
+	if l.Remote() {
+		return nil
+	}
 	if _, err := os.Stat(l.meta(layoutJournal)); err != nil {
 		return nil
 	}
@@ -173,6 +176,9 @@ func (l *Lake) carryOut(c *change, staged string) error {
 // readChange returns the change of the journal, and whether its directory was
 // swapped already; nil without one.
 func (l *Lake) readChange() (c *change, swapped bool, err error) {
+	if l.Remote() {
+		return nil, false, nil
+	}
 	name := l.meta(layoutJournal)
 	data, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -225,7 +231,7 @@ func (l *Lake) finishChange() error {
 				return err
 			}
 			if commit.move(m) {
-				if err := writeJSON(l.commitPath(m.TraceID), &commit, replaceFile); err != nil {
+				if err := l.write(commitPath(m.TraceID), &commit, replaceFile); err != nil {
 					return err
 				}
 			}

@@ -3,8 +3,6 @@ package lake
 import (
 	"errors"
 	"io/fs"
-
-	"tracelake/internal/filelock"
 )
 
 // Supersede takes out of the lake what earlier runs of a job left there: every
@@ -41,16 +39,11 @@ func (l *Lake) Supersede(job Job, keep map[string]bool, also func(goes, other *C
 
 // remove takes a trace out of the lake; one that is gone already is no error.
 func (l *Lake) remove(traceID string) error {
-	lock, err := filelock.Acquire(l.meta(tempPrefix+"publish-"+traceID+lockSuffix), filelock.Wait)
+	release, err := l.holdTrace(traceID, nil, traceID)
 	if err != nil {
 		return err
 	}
-	defer filelock.Release(lock)
-	layout, err := l.apart(nil, traceID)
-	if err != nil {
-		return err
-	}
-	defer layout.Close()
+	defer release()
 	if err := l.retire(traceID, nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

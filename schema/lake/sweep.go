@@ -42,11 +42,24 @@ func (l *Lake) Sweep(olderThan time.Duration) (Swept, error) {
 	}
 	var s Swept
 	limit := time.Now().Add(-olderThan)
+	if o := l.remote(); o != nil {
+		return s, o.sweep(l, &s, limit)
+	}
 	err := l.sweepTransactions(&s, limit)
 	for _, dir := range []string{l.meta(), l.meta(commitsDir)} {
 		sweepFiles(dir, limit)
 	}
 	return s, errors.Join(err, l.sweepParts(&s, limit))
+}
+
+// Tidy is Sweep where that is cheap. In an object store it would have to list
+// everything.
+func (l *Lake) Tidy(olderThan time.Duration) error {
+	if l.Remote() {
+		return nil
+	}
+	_, err := l.Sweep(olderThan)
+	return err
 }
 
 func (l *Lake) sweepTransactions(s *Swept, limit time.Time) error {

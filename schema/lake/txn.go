@@ -1,6 +1,8 @@
 package lake
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +13,7 @@ import (
 	"sync"
 
 	"tracelake/internal/filelock"
+	"tracelake/internal/scratch"
 	"tracelake/schema"
 )
 
@@ -18,9 +21,9 @@ import (
 // only when all of the input was read, so that nothing has its final name
 // before Commit.
 type Txn struct {
-	l    *Lake
-	dir  string
-	lock *os.File
+	l     *Lake
+	dir   string
+	close func() error // removes the directory
 
 	mu    sync.Mutex
 	files map[string]*os.File // by table
@@ -32,6 +35,9 @@ func (l *Lake) Begin() (*Txn, error) {
 	if l.writer == "" {
 		return nil, errors.New("lake: opened for reading")
 	}
+	if l.Remote() {
+		return l.beginHere()
+	}
 	dir := l.meta(tempPrefix + hostName() + "-" + randomName())
 	// The lock comes first: a directory without one belongs to the dead.
 	lock, err := filelock.Acquire(dir+lockSuffix, filelock.Wait)
@@ -42,7 +48,23 @@ func (l *Lake) Begin() (*Txn, error) {
 		filelock.Release(lock)
 		return nil, fmt.Errorf("lake: %w", err)
 	}
-	return &Txn{l: l, dir: dir, lock: lock, files: map[string]*os.File{}}, nil
+	t := &Txn{l: l, dir: dir, files: map[string]*os.File{}}
+	t.close = func() error {
+		err := os.RemoveAll(dir)
+		filelock.Release(lock)
+		return err
+	}
+	return t, nil
+}
+
+// beginHere keeps files on this machine until they have their names, which
+// depend on what they hold.
+func (l *Lake) beginHere() (*Txn, error) {
+	tmp, err := scratch.New()
+	if err != nil {
+		return nil, fmt.Errorf("lake: %w", err)
+	}
+	return &Txn{l: l, dir: tmp.Path(), close: tmp.Remove, files: map[string]*os.File{}}, nil
 }
 
 // Create makes the file of one table. The transaction owns the file: it may
@@ -96,9 +118,7 @@ func (t *Txn) finish() error {
 	for _, f := range t.files {
 		f.Close() // closed before, where all went well
 	}
-	err := os.RemoveAll(t.dir)
-	filelock.Release(t.lock)
-	return err
+	return t.close()
 }
 
 // Commit makes the trace part of the lake. Where the same content is there
@@ -134,19 +154,38 @@ func (t *Txn) Commit(rec Record, replace bool) (c Commit, err error) {
 			Rows: rec.Rows[table], Bytes: st.Size(),
 		})
 	}
-	// One process at a time publishes one trace.
-	lock, err := filelock.Acquire(t.l.meta(tempPrefix+"publish-"+rec.TraceID+lockSuffix), filelock.Wait)
-	if err != nil {
-		return c, fmt.Errorf("lake: %w", err)
-	}
-	defer filelock.Release(lock)
 	unlessThere := func() error { return t.l.duplicate(&c, replace) }
-	layout, err := t.l.apart(unlessThere, rec.TraceID, RejectedTraceID(c.ContentDigest, c.Source.Path))
+	release, err := t.l.holdTrace(rec.TraceID, unlessThere, rec.TraceID, RejectedTraceID(c.ContentDigest, c.Source.Path))
 	if err != nil {
 		return c, err
 	}
-	defer layout.Close()
+	defer release()
 	return c, t.publish(&c, replace)
+}
+
+// holdTrace makes this process the only one that publishes or removes a trace,
+// with none of the traces apart sharing files with others; see Lake.apart for
+// first. An object store has no locks: there the creation of the commit decides.
+func (l *Lake) holdTrace(traceID string, first func() error, apart ...string) (release func(), err error) {
+	if l.Remote() {
+		if first != nil {
+			err = first()
+		}
+		return func() {}, err
+	}
+	lock, err := filelock.Acquire(l.meta(tempPrefix+"publish-"+traceID+lockSuffix), filelock.Wait)
+	if err != nil {
+		return nil, fmt.Errorf("lake: %w", err)
+	}
+	layout, err := l.apart(first, apart...)
+	if err != nil {
+		filelock.Release(lock)
+		return nil, err
+	}
+	return func() {
+		layout.Close()
+		filelock.Release(lock)
+	}, nil
 }
 
 // tables returns the tables of the transaction: those of the data dictionary
@@ -199,20 +238,23 @@ func (t *Txn) publish(c *Commit, replace bool) error {
 	}
 	var placed []string
 	undo := func() {
+		if t.l.Remote() {
+			return // another writer may have put the same files there: Sweep tells
+		}
 		for _, p := range placed {
 			if !keep[p] {
-				os.Remove(t.l.Abs(p))
+				_ = t.l.at.remove(p) // Sweep tries again
 			}
 		}
 	}
 	for _, f := range c.Files {
-		if err := t.place(f); err != nil {
+		if err := t.l.at.put(t.files[f.Table].Name(), f.Path); err != nil {
 			undo()
 			return fmt.Errorf("lake: %w", err)
 		}
 		placed = append(placed, f.Path)
 	}
-	if err := writeJSON(t.l.commitPath(c.TraceID), c, mode); err != nil {
+	if err := t.l.write(commitPath(c.TraceID), c, mode); err != nil {
 		if !errors.Is(err, fs.ErrExist) {
 			undo()
 			return err
@@ -222,6 +264,10 @@ func (t *Txn) publish(c *Commit, replace bool) error {
 		winner, readErr := t.l.readCommit(c.TraceID)
 		if readErr != nil {
 			return readErr
+		}
+		if sameCommit(&winner, c) { // a twin, or this process with an answer that was lost
+			t.l.remember(winner)
+			return nil
 		}
 		for _, f := range winner.Files {
 			keep[f.Path] = true
@@ -240,7 +286,7 @@ func (t *Txn) publish(c *Commit, replace bool) error {
 		}
 	}
 	for p := range keep {
-		if err := os.Remove(t.l.Abs(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := t.l.at.remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("lake: %w", err)
 		}
 	}
@@ -260,7 +306,7 @@ func (l *Lake) retire(traceID string, keep []File) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(l.commitPath(traceID)); err != nil {
+	if err := l.at.remove(commitPath(traceID)); err != nil {
 		return fmt.Errorf("lake: %w", err)
 	}
 	l.mu.Lock()
@@ -268,21 +314,18 @@ func (l *Lake) retire(traceID string, keep []File) error {
 	l.mu.Unlock()
 	for _, f := range c.Files {
 		if !f.Shared && !slices.ContainsFunc(keep, func(k File) bool { return k.Path == f.Path }) {
-			os.Remove(l.Abs(f.Path))
+			_ = l.at.remove(f.Path) // Sweep tries again
 		}
+	}
+	if l.Remote() {
+		return nil
 	}
 	return syncDir(l.meta(commitsDir))
 }
 
-// place gives a file its final name and makes the name durable.
-func (t *Txn) place(f File) error {
-	target := t.l.Abs(f.Path)
-	dir := filepath.Dir(target)
-	if err := mkdirSynced(dir); err != nil {
-		return err
-	}
-	if err := os.Rename(t.files[f.Table].Name(), target); err != nil {
-		return err
-	}
-	return syncDir(dir)
+// sameCommit reports whether two commits are written alike.
+func sameCommit(a, b *Commit) bool {
+	x, errA := json.Marshal(a)
+	y, errB := json.Marshal(b)
+	return errA == nil && errB == nil && bytes.Equal(x, y)
 }

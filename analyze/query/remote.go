@@ -1,0 +1,199 @@
+//go:build cgo && !noduckdb
+
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"tracelake/internal/scratch"
+	"tracelake/schema"
+	"tracelake/schema/lake"
+)
+
+// remote are the parts of a dataset in an object store. DuckDB reads files of
+// this machine only, so that the parts of a table are copied when the first
+// query comes that may read it.
+type remote struct {
+	l      *lake.Lake
+	dir    string
+	parts  map[string][]string // paths within the lake by table, of tables that are not here yet
+	bytes  map[string]int64    // by table
+	mixed  bool
+	before map[string][]string // words in the definition of a view or macro, by its name
+}
+
+func newRemote(l *lake.Lake, files map[string][]string, mixed bool, dir string) *remote {
+	r := &remote{l: l, dir: dir, parts: map[string][]string{}, bytes: map[string]int64{}, mixed: mixed, before: map[string][]string{}}
+	commits, _ := l.Commits() // what they say was read a moment ago
+	sizes := map[string]int64{}
+	for _, c := range commits {
+		for _, f := range c.Files {
+			sizes[f.Path] = f.Bytes
+		}
+	}
+	root := l.Root() + "/"
+	for table, list := range files {
+		for _, url := range list {
+			rel := strings.TrimPrefix(url, root)
+			r.parts[table] = append(r.parts[table], rel)
+			r.bytes[table] += sizes[rel]
+		}
+	}
+	for _, statement := range split(emptyViews()) {
+		if m := created.FindStringSubmatch(statement); m != nil {
+			r.before[m[1]] = words(statement)
+		}
+	}
+	r.before["diagnostics"] = append(r.before["diagnostics"], words(schema.ViewSQL(&schema.TableDiagnostics, ""))...)
+	return r
+}
+
+var created = regexp.MustCompile(`(?i)CREATE OR REPLACE (?:VIEW|MACRO) (\w+)`)
+
+// copies returns where the parts of each table will be on this machine.
+func (r *remote) copies() map[string][]string {
+	out := map[string][]string{}
+	for table, list := range r.parts {
+		for _, rel := range list {
+			out[table] = append(out[table], r.local(rel))
+		}
+	}
+	return out
+}
+
+func (r *remote) local(rel string) string { return filepath.Join(r.dir, filepath.FromSlash(rel)) }
+
+// words returns the names that may stand in a script: all words outside of
+// comments and texts.
+func words(script string) []string {
+	var code strings.Builder
+	for i := 0; i < len(script); {
+		rest := script[i:]
+		n := max(1, skip(rest))
+		if strings.HasPrefix(rest, "--") || strings.HasPrefix(rest, "/*") || rest[0] == '\'' {
+			code.WriteByte(' ')
+		} else {
+			code.WriteString(rest[:n])
+		}
+		i += n
+	}
+	return word.FindAllString(strings.ToLower(code.String()), -1)
+}
+
+var word = regexp.MustCompile(`\w+`)
+
+// byText are functions that take the names of tables as texts.
+var byText = []string{"query", "query_table"}
+
+// needed returns the tables that a script may read, directly or through views.
+func (r *remote) needed(script string) (tables []string) {
+	seen := map[string]bool{}
+	all := false
+	next := words(script)
+	for len(next) > 0 {
+		w := next[0]
+		next = next[1:]
+		if seen[w] {
+			continue
+		}
+		seen[w] = true
+		all = all || slices.Contains(byText, w)
+		next = append(next, r.before[w]...)
+	}
+	for table := range r.parts {
+		if seen[table] || all {
+			tables = append(tables, table)
+		}
+	}
+	slices.Sort(tables)
+	return tables
+}
+
+// fetch copies the tables that a script may read, where they are not here yet.
+func (db *DB) fetch(ctx context.Context, script string) error {
+	r := db.remote
+	if r == nil {
+		return nil
+	}
+	tables := r.needed(script)
+	total := int64(0)
+	for _, table := range tables {
+		total += r.bytes[table]
+	}
+	if room := scratch.RoomIn(filepath.Dir(r.dir)); total > room {
+		return fmt.Errorf("%s: the tables that the query reads (%s) have %d bytes; %d may be kept on this machine, half of what is free in %s: name another directory with --temp-dir, or copy the dataset",
+			r.l.Root(), strings.Join(tables, ", "), total, room, filepath.Dir(filepath.Dir(r.dir)))
+	}
+	for _, table := range tables {
+		if err := r.copyTable(ctx, table); err != nil {
+			return err
+		}
+		var here []string
+		for _, rel := range r.parts[table] {
+			here = append(here, r.local(rel))
+		}
+		if _, err := db.conn.ExecContext(ctx, viewOf(table, here, r.mixed), nil); err != nil {
+			return err
+		}
+		delete(r.parts, table)
+	}
+	return nil
+}
+
+// fetchAtOnce is how many parts are copied at once.
+const fetchAtOnce = 8
+
+func (r *remote) copyTable(ctx context.Context, table string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex
+	var first error
+	var wg sync.WaitGroup
+	gate := make(chan struct{}, fetchAtOnce)
+	for _, rel := range r.parts[table] {
+		gate <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-gate }()
+			if err := r.copyPart(ctx, rel); err != nil {
+				mu.Lock()
+				if first == nil {
+					first = err
+				}
+				mu.Unlock()
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	if first == nil {
+		first = ctx.Err()
+	}
+	return first
+}
+
+func (r *remote) copyPart(ctx context.Context, rel string) error {
+	to := r.local(rel)
+	if _, err := os.Stat(to); err == nil {
+		return nil // copied before a query was interrupted
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	err := r.l.Fetch(ctx, rel, to)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; if it was not replaced at this moment, import its trace again with --force", err)
+	}
+	return err
+}

@@ -1,0 +1,83 @@
+//go:build cgo && !noduckdb
+
+package query
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tracelake/convert"
+	_ "tracelake/internal/store/cloud"
+	"tracelake/internal/store/storetest"
+)
+
+// TestRemote asks a dataset in a bucket and its twin in a directory the same.
+func TestRemote(t *testing.T) {
+	s := storetest.Start(t)
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	here := t.TempDir()
+	found, err := convert.Discover([]string{"../../testdata/demo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{here, s.URL("lake")} {
+		if _, err := convert.Run(t.Context(), found, convert.Options{Output: to, Writer: "test", Run: "r"}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Write(t, "lake/gpu_events/run=r/rank=0/part-000000000000.parquet", []byte("of an import that goes on"))
+	remote, local := open(t, s.URL("lake")), open(t, here)
+	copied := func() (tables []string) {
+		entries, _ := filepath.Glob(filepath.Join(temp, "*", "parts", "*"))
+		for _, e := range entries {
+			tables = append(tables, filepath.Base(e))
+		}
+		return tables
+	}
+	if got := copied(); len(got) > 0 {
+		t.Errorf("copied before any query: %v", got)
+	}
+	for i, q := range []string{
+		"SELECT count(*), min(run), max(rank) FROM GPU_EVENTS -- not of cpu_events",
+		`SELECT code, count(*) FROM "diagnostics" GROUP BY code ORDER BY code`,
+		"CREATE TEMP VIEW mine AS SELECT * FROM launches; SELECT count(*), sum(dur_ns) FROM mine",
+		"SELECT class, count(*), sum(dur_ns) FROM gpu_work GROUP BY class ORDER BY class",
+	} {
+		if got, want := csvOf(t, remote, q), csvOf(t, local, q); got != want || strings.Count(got, "\n") < 2 {
+			t.Errorf("%s:\n%s\nwant\n%s", q, got, want)
+		}
+		if got := copied(); i == 0 && !slices.Equal(got, []string{"gpu_events"}) {
+			t.Errorf("copied: %v", got)
+		}
+	}
+	for _, a := range Analyses() {
+		got, want := csvOf(t, remote, a.SQL), csvOf(t, local, a.SQL)
+		if got != want {
+			t.Errorf("analyze %s differs", a.Name)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(s.Dir, "lake", "flows")); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, s.URL("lake"))
+	if _, err := again.Query(t.Context(), "FROM query_table(['flows'])"); err == nil || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("a part that is gone: %v", err)
+	}
+}
+
+func csvOf(t *testing.T, db *DB, q string) string {
+	t.Helper()
+	rows, err := db.Query(t.Context(), q)
+	if err != nil {
+		t.Fatalf("%s: %v", q, err)
+	}
+	var out strings.Builder
+	if err := Print(&out, CSV, rows); err != nil {
+		t.Fatalf("%s: %v", q, err)
+	}
+	return out.String()
+}

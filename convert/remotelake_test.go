@@ -1,0 +1,125 @@
+package convert
+
+import (
+	"bytes"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tracelake/internal/store/storetest"
+)
+
+// dataset returns all files of a dataset but those that name its place or keep
+// processes apart, and what a gateway keeps beside objects.
+func dataset(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(dir, p)
+		if err != nil || e.IsDir() || strings.HasPrefix(rel, "_tracelake/layout") || strings.HasPrefix(rel, "_tracelake/views") {
+			return err
+		}
+		data, err := os.ReadFile(p)
+		out[rel] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestDatasetInObjectStore(t *testing.T) {
+	s := storetest.Start(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	want, _ := imported(t, Options{Run: "r"}, "../testdata/demo", "../testdata/stormlog/args_list.json")
+	at := s.URL("lake")
+	here := filepath.Join(s.Dir, "lake")
+	_, reports := imported(t, Options{Run: "r", Output: at}, "../testdata/demo", "../testdata/stormlog/args_list.json")
+	if len(reports) != 8 {
+		t.Errorf("%d inputs", len(reports))
+	}
+	same(t, "in a bucket and in a directory", dataset(t, here), dataset(t, want))
+	_, reports = imported(t, Options{Run: "r", Output: at}, "../testdata/demo")
+	for name, r := range reports {
+		if r.Skipped != AlreadyThere {
+			t.Errorf("%s was imported again", name)
+		}
+	}
+	_, reports = imported(t, Options{Run: "r", Output: at, Force: true}, "../testdata/demo")
+	for name, r := range reports {
+		if r.Skipped != "" || r.Outcome != "ok" {
+			t.Errorf("--force: %s: %+v", name, r)
+		}
+	}
+	same(t, "after --force", dataset(t, here), dataset(t, want))
+	views, err := os.ReadFile(filepath.Join(here, "_tracelake", "views.sql"))
+	if err != nil || !bytes.Contains(views, []byte("'s3://traces/lake/gpu_events/**/*.parquet'")) || bytes.Contains(views, []byte("endpoint")) {
+		t.Errorf("views.sql: %v", err)
+	}
+	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
+		t.Errorf("temporary files stay: %v", left)
+	}
+	if _, err := Open(Options{Output: at, TargetFileSize: 1, Writer: "test"}); err == nil {
+		t.Error("files of a bucket are merged")
+	}
+}
+
+// TestTwins checks that processes that import the same inputs at once, as an
+// engine that does not wait for stragglers has them do, change nothing.
+func TestTwins(t *testing.T) {
+	s := storetest.Start(t)
+	want, _ := imported(t, Options{Run: "r"}, "../testdata/demo")
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			found, err := Discover([]string{"../testdata/demo"})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := Run(t.Context(), found, Options{Run: "r", Output: s.URL("lake"), Writer: "test"}, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	same(t, "three writers and one", dataset(t, filepath.Join(s.Dir, "lake")), dataset(t, want))
+}
+
+// TestKilledWriter kills writers at random moments, and checks that one that is
+// left alone makes the dataset that an undisturbed one makes.
+func TestKilledWriter(t *testing.T) {
+	if to := os.Getenv("TRACELAKE_TEST_IMPORT"); to != "" {
+		imported(t, Options{Run: "r", Output: to, Workers: 2}, "../testdata/demo")
+		return
+	}
+	s := storetest.Start(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	want, _ := imported(t, Options{Run: "r"}, "../testdata/demo")
+	started := time.Now()
+	kills := 0
+	for kills < 12 && time.Since(started) < 20*time.Second {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWriter$")
+		cmd.Env = append(os.Environ(), "TRACELAKE_TEST_IMPORT="+s.URL("lake"))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(30+rand.IntN(600)) * time.Millisecond)
+		_ = cmd.Process.Kill()
+		if cmd.Wait() != nil {
+			kills++
+		}
+	}
+	if kills == 0 {
+		t.Error("no writer was killed")
+	}
+	imported(t, Options{Run: "r", Output: s.URL("lake")}, "../testdata/demo")
+	same(t, "after kills and undisturbed", dataset(t, filepath.Join(s.Dir, "lake")), dataset(t, want))
+}

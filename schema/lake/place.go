@@ -1,0 +1,240 @@
+package lake
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tracelake/internal/store"
+)
+
+// place is where a lake stands. Files are named by paths within the lake,
+// separated by slashes. A file that is not there is fs.ErrNotExist.
+type place interface {
+	// path names a file for people and for other programs.
+	path(rel string) string
+	read(rel string) ([]byte, error)
+	size(rel string) (int64, error)
+	// files lists a directory.
+	files(dir string) ([]entry, error)
+	// write writes a small file, of which readers see all or nothing.
+	write(rel string, data []byte, mode writeMode) error
+	// put gives a finished file of a transaction its place.
+	put(file, rel string) error
+	remove(rel string) error
+}
+
+// entry is a file of a directory, with what changes when its content does.
+type entry struct {
+	name  string
+	stamp fileStamp
+}
+
+// placeOf returns the place that a path or URL names.
+func placeOf(root string) (place, error) {
+	if store.IsURL(root) {
+		s, key, err := store.OpenURL(context.Background(), root)
+		if err != nil {
+			return nil, fmt.Errorf("lake: %w", err)
+		}
+		if key = strings.Trim(key, "/"); key != "" {
+			key += "/"
+		}
+		return &objects{s: s, prefix: key}, nil
+	}
+	dir, err := store.Local(root)
+	return directory(dir), err
+}
+
+// directory is a place in a file system. Locks keep its writers apart, and
+// everything is durable when a method returns.
+type directory string
+
+func (d directory) path(rel string) string { return filepath.Join(string(d), filepath.FromSlash(rel)) }
+
+func (d directory) read(rel string) ([]byte, error) { return os.ReadFile(d.path(rel)) }
+
+func (d directory) size(rel string) (int64, error) {
+	st, err := os.Stat(d.path(rel))
+	if err != nil {
+		return 0, err
+	}
+	return st.Size(), nil
+}
+
+func (d directory) files(dir string) (out []entry, err error) {
+	entries, err := os.ReadDir(d.path(dir))
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil { // otherwise removed since the directory was read
+			out = append(out, entry{e.Name(), fileStamp{size: info.Size(), mtime: info.ModTime()}})
+		}
+	}
+	return out, err
+}
+
+func (d directory) write(rel string, data []byte, mode writeMode) error {
+	return writeFile(d.path(rel), data, mode)
+}
+
+func (d directory) put(file, rel string) error {
+	target := d.path(rel)
+	dir := filepath.Dir(target)
+	if err := mkdirSynced(dir); err != nil {
+		return err
+	}
+	if err := os.Rename(file, target); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+func (d directory) remove(rel string) error {
+	if err := os.Remove(d.path(rel)); err != nil {
+		return err
+	}
+	return nil
+}
+
+// objects is a place in an object store. It has neither locks nor renames: what
+// a writer puts there has its final name, and counts when its commit is there.
+type objects struct {
+	s      store.Store
+	prefix string
+}
+
+// maxSmall bounds files that are read as a whole: commits, above all.
+const maxSmall = 16 << 20
+
+func (o *objects) path(rel string) string {
+	return strings.TrimSuffix(o.s.URL(o.prefix+rel), "/")
+}
+
+func (o *objects) read(rel string) ([]byte, error) {
+	return o.s.Get(context.Background(), o.prefix+rel, maxSmall)
+}
+
+func (o *objects) size(rel string) (int64, error) {
+	info, err := o.s.Stat(context.Background(), o.prefix+rel)
+	return info.Size, err
+}
+
+func (o *objects) files(dir string) (out []entry, err error) {
+	err = o.s.List(context.Background(), o.prefix+dir+"/", func(info store.Info) error {
+		out = append(out, entry{path.Base(info.Key), fileStamp{info.Size, info.Modified, info.Version}})
+		return nil
+	})
+	return out, err
+}
+
+func (o *objects) write(rel string, data []byte, mode writeMode) error {
+	return o.s.Put(context.Background(), o.prefix+rel, bytes.NewReader(data), int64(len(data)), mode == createFile)
+}
+
+func (o *objects) put(file, rel string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return o.s.Put(context.Background(), o.prefix+rel, f, st.Size(), false)
+}
+
+func (o *objects) remove(rel string) error {
+	return o.s.Remove(context.Background(), o.prefix+rel)
+}
+
+// vacant makes sure that a new lake does not mix with other objects.
+func (o *objects) vacant() error {
+	err := o.s.List(context.Background(), o.prefix, func(info store.Info) error {
+		rel := strings.TrimPrefix(info.Key, o.prefix)
+		if rel != "" && !strings.HasPrefix(rel, MetaDir+"/") {
+			return fmt.Errorf("%s holds %s but no %s/%s: %w; give an empty or a new prefix", o.path(""), rel, MetaDir, formatFile, ErrNotLake)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("lake: %w", err)
+	}
+	return nil
+}
+
+// sweep removes parts that no commit names and that are older than the limit.
+func (o *objects) sweep(l *Lake, s *Swept, limit time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// A commit that cannot be read may name any part: then all of them stay.
+	if err := l.refresh(); err != nil {
+		return err
+	}
+	live := l.pathsOfCommits()
+	return o.s.List(context.Background(), o.prefix, func(info store.Info) error {
+		rel := strings.TrimPrefix(info.Key, o.prefix)
+		if !inTables(rel) || !strings.HasPrefix(path.Base(rel), "part-") || live[filepath.FromSlash(rel)] || !info.Modified.Before(limit) {
+			return nil
+		}
+		if err := o.remove(rel); err != nil {
+			return err
+		}
+		s.Parts++
+		s.Bytes += info.Size
+		return nil
+	})
+}
+
+// write writes a value as JSON.
+func (l *Lake) write(rel string, v any, mode writeMode) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		err = l.at.write(rel, append(data, '\n'), mode)
+	}
+	if err != nil {
+		return fmt.Errorf("lake: %w", err)
+	}
+	return nil
+}
+
+// WriteMeta writes a file beside format.json, in the place of an older one.
+func (l *Lake) WriteMeta(name string, data []byte) error {
+	if err := l.at.write(MetaDir+"/"+name, data, replaceFile); err != nil {
+		return fmt.Errorf("lake: %w", err)
+	}
+	return nil
+}
+
+// Fetch copies a part of a lake in an object store into a new file. The part is
+// named as in its commit.
+func (l *Lake) Fetch(ctx context.Context, rel, to string) error {
+	o := l.remote()
+	if o == nil {
+		return fmt.Errorf("lake: %s is not in an object store", l.Root())
+	}
+	info, err := o.s.Stat(ctx, o.prefix+rel)
+	if err == nil {
+		err = store.Download(ctx, o.s, info, to)
+	}
+	if err != nil {
+		return fmt.Errorf("lake: %w", err)
+	}
+	return nil
+}
+
+// remote returns where the lake stands in an object store, or nil.
+func (l *Lake) remote() *objects {
+	o, _ := l.at.(*objects)
+	return o
+}
+
+// errRemote says that a lake in an object store cannot be changed that way.
+func (l *Lake) errRemote(what string) error {
+	return fmt.Errorf("lake: %s: %s needs a file system on this machine", l.at.path(""), what)
+}
