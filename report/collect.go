@@ -45,7 +45,7 @@ func Collect(ctx context.Context, db *query.DB, o Options) (*Report, error) {
 	variables := map[string]int64{
 		"top":            math.MaxInt32, // all rows are counted, and shares are of all
 		"report_devices": maxDevices, "report_lanes": maxLanes, "report_boxes": maxBoxes, "report_per_cell": boxesOfCell,
-		"report_series": maxSeries, "report_points": maxPoints,
+		"report_series": maxSeries, "report_points": maxPoints, "report_paths": maxPaths, "report_path_events": maxPathEvents,
 	}
 	for name, value := range variables {
 		if err := db.Set(ctx, name, value); err != nil {

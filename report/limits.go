@@ -13,6 +13,9 @@ const (
 	maxSeries   = 24  // traces in the chart of iterations
 	maxPoints   = 800 // iterations of one of them
 	maxSlowest  = 200 // rows in the table of iterations
+	maxPaths    = 3   // iterations whose critical path is walked, of a trace each
 	defaultTop  = 100
 	boxesOfCell = 3 // one per class
+
+	maxPathEvents = 500_000 // events of a trace whose critical path is walked
 )

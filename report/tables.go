@@ -24,7 +24,11 @@ type source struct {
 	order string // which rows stay where there are more than limit; "" for the order of the analysis
 	limit int    // 0 for Options.Top
 	aside bool   // other tables read it, the report does not show it
+	paths bool   // asked for the iterations of paths.sql only
 }
+
+// table is where the rows of a source are kept.
+func (s source) table() string { return "report_" + strings.ReplaceAll(s.name, "-", "_") }
 
 // sources are read in this order: own ones see what stands before them as
 // report_NAME.
@@ -44,6 +48,9 @@ var sources = []source{
 	{name: "collectives", order: `mean_us * count DESC, run, collective, "group", bytes`, limit: maxRows},
 	{name: "memory", limit: maxRows},
 	{name: "steps", limit: maxRows},
+	{name: "paths", own: true, limit: maxRows},
+	{name: "critical-path", paths: true, order: "path_ms DESC, run, rank, trace_id, total_ms DESC, what, name", limit: maxRows},
+	{name: "path_parts", own: true, limit: maxRows},
 	{name: "inputs", own: true, limit: maxRows},
 	{name: "totals", own: true, limit: 1},
 	{name: "findings", own: true, limit: maxRows},
@@ -102,10 +109,12 @@ func (s source) read(ctx context.Context, db *query.DB, top int) (*Table, error)
 	if err != nil {
 		return nil, err
 	}
-	table := "report_" + s.name
-	// The line break ends a comment in the last line.
-	script := strings.TrimSuffix(strings.TrimSpace(a.SQL), ";")
-	if err := db.Exec(ctx, "CREATE OR REPLACE TEMP TABLE "+table+" AS (\n"+script+"\n)"); err != nil {
+	if s.paths {
+		err = s.readPaths(ctx, db)
+	} else {
+		err = db.Exec(ctx, create(s.table(), trimmed(a.SQL)))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
 	if s.aside {
@@ -119,19 +128,28 @@ func (s source) read(ctx context.Context, db *query.DB, top int) (*Table, error)
 		limit = top
 	}
 	t := &Table{Title: a.Title, Answers: a.Answers, Needs: a.Needs}
-	rows, err := collect(ctx, db, fmt.Sprintf("SELECT * FROM %s ORDER BY %s LIMIT %d", table, order, limit), func(columns []query.Column) {
+	rows, err := collect(ctx, db, fmt.Sprintf("SELECT * FROM %s ORDER BY %s LIMIT %d", s.table(), order, limit), func(columns []query.Column) {
 		t.Columns = document(columns, a)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
 	t.Rows = rows
-	counted, err := collect(ctx, db, "SELECT count(*) FROM "+table, nil)
+	counted, err := collect(ctx, db, "SELECT count(*) FROM "+s.table(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
 	t.Total, _ = counted[0][0].(int64)
 	return t, nil
+}
+
+// trimmed is a statement without its end.
+func trimmed(sql string) string { return strings.TrimSuffix(strings.TrimSpace(sql), ";") }
+
+// create keeps the rows of a statement. The line break ends a comment in its
+// last line.
+func create(table, sql string) string {
+	return "CREATE OR REPLACE TEMP TABLE " + table + " AS (\n" + sql + "\n)"
 }
 
 // document finds what the header of an analysis says about each column.

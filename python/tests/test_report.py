@@ -209,6 +209,44 @@ def test_sums(tracelake, browser, demo):
     assert len(widths) == len(devices) and all(abs(w - 100) < 0.1 for w in widths)
 
 
+def test_critical_path(tracelake, browser, demo, tmp_path):
+    """The slowest iteration of each trace, with the rows that analyze has for it alone."""
+    lake, file = demo
+    page = Page(browser, file)
+    slowest = {}
+    for r in sorted(analyze(tracelake, lake, "iterations"), key=lambda r: (r["wall_ms"], -r["start_ms"], r["producer"], r["iteration"])):
+        if r["gpu_events"]:
+            slowest[r["trace_id"]] = r
+    assert slowest
+    got = page.all_rows("critical-path")
+    traces = {r["trace_id"] for r in got}
+    assert 0 < len(traces) <= 3 and traces >= set(slowest)
+    for trace in traces:
+        flags = ["--iteration", slowest[trace]["iteration"]] if trace in slowest else []
+        want = analyze(tracelake, lake, "critical-path", "--trace", trace, "--top", "100000", *flags)
+        want = [r for r in want if r["producer"] == slowest.get(trace, {"producer": None})["producer"]]
+        want = [r for r in want if r["path_ms"] == max(w["path_ms"] for w in want)]
+        mine = [r for r in got if r["trace_id"] == trace]
+        assert len(mine) == len(want) > 1
+        columns = list(mine[0])
+        for rows in (mine, want):
+            rows.sort(key=lambda row: [sortable(row[c]) for c in columns])
+        for a, b in zip(mine, want, strict=True):
+            assert all(same(a[c], b[c]) for c in a), (a, b)
+    widths = page.js(
+        """return [...document.querySelectorAll('#critical-path .bar')].map(
+            (b) => [...b.children].reduce((n, i) => n + parseFloat(i.style.width), 0))"""
+    )
+    assert len(widths) == len(traces) and all(abs(w - 100) < 0.1 for w in widths)
+    assert page.complaints() == []
+    # What the user selects counts here, too, and behind it.
+    trace = min(slowest)
+    tracelake("report", lake, "--trace", trace, "-o", tmp_path / "one.html")
+    one = Page(browser, tmp_path / "one.html")
+    assert {r["trace_id"] for r in one.all_rows("critical-path")} == {r["trace_id"] for r in one.all_rows("devices")} == {trace}
+    assert "Of each trace" in one.one("#critical-path .card p.muted").text
+
+
 def test_table(browser, demo):
     """Tables sort both ways, by keyboard too, and the search filters."""
     page = Page(browser, demo[1])

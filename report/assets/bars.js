@@ -80,3 +80,32 @@ function waitPane() {
     el("div", { class: "bars" }, ...bars),
     rows.length > shown.length ? el("p", { class: "muted" }, `The ${count(shown.length)} devices with the most idle time of ${count(data.tables.waits.total)} are drawn.`) : null);
 }
+
+// What can be on a critical path, with its colour.
+const onPath = [
+  ["compute", "compute"], ["communication", "communication"], ["memory", "memory"], ["graph", "launch"], ["short", "stream"],
+  ["other", "wait"], ["accent", "call"], ["unknown", "sync"], ["host", "host"],
+];
+
+// What the slowest iterations consist of.
+function pathPane() {
+  const rows = rowsOf("path_parts");
+  const seen = onPath.filter(([, what]) => rows.some((r) => r[what] > 0));
+  const bars = rows.flatMap((r) => {
+    const parts = seen.map(([colour, what]) => [colour, what, r[what] * 1e6]);
+    const label = `${traceLabel(r)} · ${r.iteration === null ? "whole trace" : `iteration ${r.iteration}`}`;
+    return bar(label, parts, parts.reduce((n, p) => n + p[2], 0), duration(r.path_ms * 1e6));
+  });
+  return el("div", { class: "card" }, el("div", { class: "tools" }, legend(seen)), el("div", { class: "bars" }, ...bars), el("p", { class: "muted" }, pathNote()));
+}
+
+// Which paths are not here.
+function pathNote() {
+  const rows = rowsOf("paths");
+  const { traces, too_large: large } = rows[0];
+  const walked = rows.filter((r) => r.walked).length;
+  return [
+    walked < traces ? `The slowest iterations of ${count(walked)} of ${count(traces)} traces are looked at.` : "Of each trace the slowest iteration is looked at.",
+    large ? `${count(large)} traces are too large for this page: tracelake analyze critical-path with --trace and --iteration walks their paths.` : "",
+  ].join(" ");
+}

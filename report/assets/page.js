@@ -88,6 +88,9 @@ section("breakdown", "Where the GPU time goes", answersOf("devices"), rowCount("
 section("waits", "Why GPUs wait", answersOf("waits"), rowCount("waits"), () => [waitPane(), buildTable("waits", { label: "waits", rows: 10 })]);
 section("timeline", "Timeline", null, data.timeline.devices.length, () => [timelinePane()]);
 section("iterations", "Iterations", answersOf("iterations"), rowCount("iterations"), () => [iterationPane(), titled("Slowest iterations", buildTable("iterations", { label: "iterations", rows: 10 }))]);
+section("critical-path", "Critical path", answersOf("critical-path"), rowCount("paths"), () => (rowCount("critical-path")
+  ? [pathPane(), buildTable("critical-path", { label: "critical path", rows: 10, lead: ["run", "rank", "trace_id", "iteration", "what", "name", "share_pct", "total_ms"] })]
+  : [el("p", { class: "muted" }, pathNote())]));
 section("ranks", "Ranks side by side", answersOf("ranks"), rowCount("ranks"), () => [
   barPane([["ranks", rowsOf("ranks"), rankLabel]], "time"),
   buildTable("ranks", { label: "ranks" }),
