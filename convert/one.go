@@ -29,6 +29,19 @@ type importer struct {
 	gate chan struct{}
 
 	active atomic.Int64 // inputs that are imported just now
+
+	unwritten atomic.Int64 // inputs in a row that the object store of the dataset did not take
+}
+
+// maxUnwritten is how many inputs in a row a store may not take before an import
+// ends: then it is down, and every further one would wait for nothing.
+const maxUnwritten = 8
+
+// notTaken reports whether an input failed because the store of the dataset was
+// too busy or broke off, which says nothing about the next one.
+func (c *importer) notTaken(err error) bool {
+	var e *store.Error
+	return errors.As(err, &e) && (e.Kind == store.Throttled || e.Kind == store.Broken) && c.unwritten.Add(1) < maxUnwritten
 }
 
 // share is how many goroutines may compute for one of the inputs at hand.
@@ -72,6 +85,7 @@ func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
 	var rejected *schema.RejectedError
 	switch {
 	case err == nil:
+		c.unwritten.Store(0)
 	case errors.As(err, &dup):
 		return rep, c.twin(in, src, dup.Existing, &rep)
 	case errors.As(err, &rejected):
@@ -83,6 +97,10 @@ func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
 		var unread *unreadError
 		if errors.As(err, &unread) {
 			rep.Failed = unread.Error()
+			return rep, nil
+		}
+		if c.notTaken(err) {
+			rep.Failed = "not written: " + err.Error()
 			return rep, nil
 		}
 		if errors.As(err, &pe) && pe.Path == path { // the input cannot be read

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io/fs"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -122,4 +123,40 @@ func TestKilledWriter(t *testing.T) {
 	}
 	imported(t, Options{Run: "r", Output: s.URL("lake")}, "../testdata/demo")
 	same(t, "after kills and undisturbed", dataset(t, filepath.Join(s.Dir, "lake")), dataset(t, want))
+}
+
+// TestRefusedWrites checks that an input that the store does not take fails
+// alone, and that an import ends where the store takes nothing.
+func TestRefusedWrites(t *testing.T) {
+	s := storetest.Start(t)
+	want, reports := imported(t, Options{Run: "r"}, "../testdata/demo")
+	id := reports["rank0.pt.trace.json.gz"].TraceID
+	s.Fail(func(w http.ResponseWriter, r *http.Request) bool {
+		return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, id+".json") && storetest.SlowDown(w)
+	})
+	_, reports = imported(t, Options{Run: "r", Output: s.URL("lake")}, "../testdata/demo")
+	for name, r := range reports {
+		if (name == "rank0.pt.trace.json.gz") != (strings.Contains(r.Failed, "not written") && strings.Contains(r.Failed, "fewer requests")) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	s.Fail(nil)
+	imported(t, Options{Run: "r", Output: s.URL("lake")}, "../testdata/demo")
+	same(t, "with a refused commit, repeated", dataset(t, filepath.Join(s.Dir, "lake")), dataset(t, want))
+
+	s.Fail(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut {
+			return false
+		}
+		w.WriteHeader(http.StatusForbidden)
+		return true
+	})
+	found, err := Discover([]string{"../testdata/demo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Run(t.Context(), found, Options{Run: "r", Output: s.URL("other"), Writer: "test"}, nil)
+	if err == nil || !strings.Contains(err.Error(), "access denied") {
+		t.Errorf("a bucket that must not be written: %v", err)
+	}
 }
