@@ -58,7 +58,7 @@ def test_analyses_agree(lake, tracelake):
         out = tracelake("analyze", name, lake, "--format", "json", *flags).stdout
         return [json.loads(line) for line in out.splitlines()]
 
-    assert len(NAMES) >= 10
+    assert len(NAMES) >= 14
     rows = analyze("devices")
     assert {(r["trace_id"], r["process"], r["device"], r["busy_ns"]) for r in rows} == set(sql(lake, "busy")[1])
     calls = {r["api"]: r["calls"] for r in analyze("launches")}
@@ -69,3 +69,13 @@ def test_analyses_agree(lake, tracelake):
     kernels = {r["name"]: (r["events"], r["total_ns"]) for r in analyze("kernels", "--top", "1000")}
     for name, events, total in sql(lake, "kernels")[1]:
         assert kernels[name] == (events, total)
+    reasons = {}
+    for r in analyze("unlinked"):
+        reasons[r["unresolved_reason"]] = reasons.get(r["unresolved_reason"], 0) + r["gpu_events"]
+    assert reasons == {reason: events for reason, events, _ in sql(lake, "unlinked")[1]}
+    longest = {}
+    for r in analyze("idle"):
+        if r["stream"] is None and r["gaps"]:
+            key = r["trace_id"], r["device"]
+            longest[key] = max(longest.get(key, 0), round(r["max_us"] * 1000))
+    assert longest == {(trace, device): ns for trace, device, ns, _ in sql(lake, "gaps")[1]}
