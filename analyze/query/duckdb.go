@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/duckdb/duckdb-go/v2"
@@ -24,8 +22,9 @@ import (
 type DB struct {
 	connector *duckdb.Connector
 	conn      *duckdb.Conn
-	spill     *scratch.Dir // for what does not fit into memory
-	remote    *remote      // nil where the dataset is on this machine
+	spill     *scratch.Dir      // for what does not fit into memory
+	remote    *remote           // nil where the dataset is on this machine
+	pending   map[string]string // views and macros by name that no statement has named yet
 }
 
 // Open opens the lake in a directory. The engine can read the committed files
@@ -75,7 +74,6 @@ func (db *DB) open(ctx context.Context, files map[string][]string, mixed bool, o
 		}
 	}
 	setup := []string{
-		emptyViews(), // before the configuration is locked: it has a setting
 		"SET autoinstall_known_extensions = false",
 		"SET autoload_known_extensions = false",
 		"SET allow_community_extensions = false",
@@ -96,14 +94,46 @@ func (db *DB) open(ctx context.Context, files map[string][]string, mixed bool, o
 	if o.Threads > 0 {
 		setup = append(setup, fmt.Sprintf("SET threads = %d", o.Threads))
 	}
-	setup = append(setup, "SET enable_external_access = false", "SET lock_configuration = true")
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if db.remote == nil {
-			setup = append(setup, viewOf(name, files[name], mixed))
+	here := files
+	if db.remote != nil {
+		here = nil // until a query wants them
+	}
+	settings, declarations := declarations(here, mixed)
+	setup = append(append(setup, settings...), "SET enable_external_access = false", "SET lock_configuration = true")
+	if !o.Lazy {
+		for _, d := range declarations {
+			setup = append(setup, d.sql)
 		}
 	}
 	for _, s := range setup {
 		if _, err := db.conn.ExecContext(ctx, s, nil); err != nil {
+			return err
+		}
+	}
+	if o.Lazy {
+		db.pending = map[string]string{}
+		for _, d := range declarations {
+			db.pending[strings.ToLower(d.name)] = d.sql
+		}
+	}
+	return nil
+}
+
+// declare declares what a statement names, and before it what that names.
+func (db *DB) declare(ctx context.Context, statement string) error {
+	if len(db.pending) == 0 {
+		return nil
+	}
+	for _, name := range words(statement) {
+		sql, ok := db.pending[name]
+		if !ok {
+			continue
+		}
+		delete(db.pending, name)
+		if err := db.declare(ctx, sql); err != nil {
+			return err
+		}
+		if _, err := db.conn.ExecContext(ctx, sql, nil); err != nil {
 			return err
 		}
 	}
@@ -158,6 +188,9 @@ func (db *DB) Query(ctx context.Context, script string) (Rows, error) {
 	statements := split(script)
 	if len(statements) == 0 {
 		return nil, ErrEmpty
+	}
+	if err := db.declare(ctx, script); err != nil {
+		return nil, err
 	}
 	if err := db.fetch(ctx, script); err != nil {
 		return nil, fmt.Errorf("query: %w", err)

@@ -23,6 +23,7 @@ var ErrTempDir = errors.New("no directory can be made there")
 type Options struct {
 	Memory  string // limit such as 2GiB; "" leaves DuckDB's default of 80 % of the machine
 	Threads int    // 0 means one per core
+	Lazy    bool   // views and macros come into being when a statement names them, and are in no list before: half of what opening takes
 	TempDir string // for what does not fit into memory; "" is the system's
 	Spill   string // how much of the disk that may take, as in "10GB"; "" is half of what is free
 }

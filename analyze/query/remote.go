@@ -145,6 +145,7 @@ func (db *DB) fetch(ctx context.Context, script string) error {
 			return err
 		}
 		delete(r.parts, table)
+		delete(db.pending, table)
 	}
 	return nil
 }

@@ -4,20 +4,47 @@ package query
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"tracelake/schema"
 	"tracelake/schema/lake"
 )
 
-// emptyViews gives every table a view without rows, so that every query works
-// on every dataset.
+// emptyViews gives every table a view without rows.
 func emptyViews() string {
 	var names []string
 	for _, t := range schema.Tables {
 		names = append(names, t.Name)
 	}
 	return schema.ViewsSQL("", names...)
+}
+
+// declaration makes a view or macro.
+type declaration struct{ name, sql string }
+
+// declarations returns the views of all tables, over the given files where there
+// are any and without rows elsewhere, so that every query works on every
+// dataset, and what analyses share; in order, with the settings that these want.
+func declarations(files map[string][]string, mixed bool) (settings []string, out []declaration) {
+	for _, sql := range split(emptyViews()) {
+		name := created.FindStringSubmatch(sql)
+		if name == nil {
+			settings = append(settings, sql)
+			continue
+		}
+		if t := schema.TableByName(name[1]); t != nil && len(files[t.Name]) > 0 {
+			sql = viewSQL(t, files[t.Name], mixed)
+		}
+		out = append(out, declaration{name[1], sql})
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if schema.IsUserTable(name) {
+			out = append(out, declaration{name, viewOf(name, files[name], true)})
+		}
+	}
+	return settings, out
 }
 
 // viewSQL declares the view of one table over the given files. Unlike the

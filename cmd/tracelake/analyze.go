@@ -179,6 +179,7 @@ func runAnalyze(ctx context.Context, stdout, stderr io.Writer, a query.Analysis,
 	if err != nil {
 		return err
 	}
+	o.engine.lazy = true
 	db, err := openLake(ctx, dir, o.engine)
 	if err != nil {
 		return err

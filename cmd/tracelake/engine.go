@@ -18,6 +18,7 @@ type engineFlags struct {
 	maxMemory sizeValue
 	threads   int
 	tempDir   string
+	lazy      bool // nobody asks for a list of the tables
 	maxSpill  sizeValue
 }
 
@@ -33,7 +34,7 @@ func openLake(ctx context.Context, dir string, e engineFlags) (*query.DB, error)
 	if e.threads < 0 {
 		return nil, errUsage("--threads must not be negative")
 	}
-	options := query.Options{Threads: e.threads, TempDir: e.tempDir}
+	options := query.Options{Threads: e.threads, TempDir: e.tempDir, Lazy: e.lazy}
 	if e.maxMemory > 0 {
 		options.Memory = fmt.Sprintf("%dB", int64(e.maxMemory))
 	}
