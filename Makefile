@@ -12,6 +12,8 @@ GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 VENV := .venv
 COLLECT_VENV := .venv-collect
 HTA_VENV := .venv-hta
+CLUSTER_VENV := .venv-cluster
+CLUSTER_PYTHON := $(or $(TRACELAKE_CLUSTER_PYTHON),$(CURDIR)/$(CLUSTER_VENV)/bin/python)
 HF_PYTHON := $(or $(TRACELAKE_HF_PYTHON),$(CURDIR)/$(COLLECT_VENV)/bin/python)
 TEST_TIMEOUT ?= 20m
 FUZZTIME ?= 20s
@@ -26,7 +28,7 @@ GOFUMPT := go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: demo build small test test-collect venv venv-collect venv-hta lint bench fuzz wheel release generate clean
+.PHONY: demo build small test test-collect e2e venv venv-collect venv-hta venv-cluster lint bench fuzz wheel release generate clean
 
 ## demo: convert the traces of testdata/demo and answer three questions about them
 demo: build
@@ -62,6 +64,12 @@ ifndef TRACELAKE_HTA_PYTHON
 	scripts/venv.sh $(HTA_VENV) python/requirements-hta.txt python/requirements-hta-alone.txt
 endif
 
+## venv-cluster: Spark, Ray and table formats; TRACELAKE_CLUSTER_PYTHON names an interpreter that has them
+venv-cluster:
+ifndef TRACELAKE_CLUSTER_PYTHON
+	scripts/venv.sh $(CLUSTER_VENV) python/requirements-cluster.txt
+endif
+
 ## test: all tests, with the race detector, then the Python tests against the binary
 test: venv venv-collect venv-hta build
 	$(VENV)/bin/ruff check --config python/ruff.toml python bench collect/worker
@@ -69,12 +77,17 @@ test: venv venv-collect venv-hta build
 	export TRACELAKE_PYTHON=$(CURDIR)/$(VENV)/bin/python TRACELAKE_HF_PYTHON=$(HF_PYTHON) TRACELAKE_TORCH_PYTHON=$(HF_PYTHON); \
 	go test -race -timeout $(TEST_TIMEOUT) ./... && \
 	go test -timeout $(TEST_TIMEOUT) -run TestLive -v ./analyze/activity | grep -vE '^(=== | +--- PASS)'
-	TRACELAKE_TORCH_PYTHON=$(HF_PYTHON) $(VENV)/bin/python -m pytest -q python/tests --ignore python/tests/collect
+	TRACELAKE_TORCH_PYTHON=$(HF_PYTHON) $(VENV)/bin/python -m pytest -q python/tests --ignore python/tests/collect --ignore python/tests/cluster
 	$(MAKE) test-collect
+	$(MAKE) e2e
 
 ## test-collect: every tracer on tiny models, through the real libraries, on the CPU, into a dataset
 test-collect: venv venv-collect build
 	TRACELAKE_HF_PYTHON=$(HF_PYTHON) $(VENV)/bin/python -m pytest -q python/tests/collect
+
+## e2e: a real Spark cluster and a real Ray on this machine, killed and run again; Spark needs a JRE
+e2e: venv-cluster build
+	$(CLUSTER_PYTHON) -m pytest -q -rs --durations=5 python/tests/cluster
 
 ## lint: formatting and static checks; none of them may print anything
 lint: venv

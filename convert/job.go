@@ -30,8 +30,7 @@ func (c *importer) tables(ctx context.Context, in Input) (rep Report, err error)
 		rep.Failed = err.Error()
 		return rep, nil
 	}
-	if old, ok := c.lake.Done(src, c.o.keyFor(in)); ok && !c.o.Force {
-		rep.Outcome, rep.Reason, rep.TraceID, rep.Skipped = old.Outcome, old.Reason, old.TraceID, AlreadyThere
+	if c.done(in, src, &rep) {
 		return rep, nil
 	}
 	content, sums, err := sumOfTables(in.Job)
@@ -56,7 +55,10 @@ func (c *importer) tables(ctx context.Context, in Input) (rep Report, err error)
 	var dup *lake.DuplicateError
 	var changed *changedError
 	switch {
-	case errors.As(err, &dup): // another process was first
+	case errors.As(err, &dup) && dup.Existing.Source == src: // another process was first
+		rep.skip(&dup.Existing)
+		return rep, nil
+	case errors.As(err, &dup):
 		return rep, c.twin(in, src, dup.Existing, &rep)
 	case errors.As(err, &changed):
 		rep.Failed = err.Error()

@@ -60,7 +60,7 @@ type jobsDone map[lake.Job]*jobDone
 
 type jobDone struct {
 	keep   map[string]bool // traces of the latest attempt
-	failed bool
+	failed bool            // some input of it is not in the dataset
 }
 
 func (d jobsDone) add(in Input, r *Report) {
@@ -71,12 +71,12 @@ func (d jobsDone) add(in Input, r *Report) {
 	if d[*job] == nil {
 		d[*job] = &jobDone{keep: map[string]bool{}}
 	}
-	d[*job].failed = d[*job].failed || r.Failed != ""
+	d[*job].failed = d[*job].failed || r.Failed != "" || r.TraceID == ""
 	d[*job].keep[r.TraceID] = true
 }
 
 // supersede takes out of the dataset what earlier attempts of the jobs left.
-// Where an input of the latest attempt failed, everything stays.
+// Where an input of the latest attempt is missing, everything stays.
 func (c *importer) supersede(done jobsDone) (n int, err error) {
 	for job, d := range done {
 		if d.failed {

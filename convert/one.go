@@ -66,9 +66,7 @@ func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
 		return rep, nil
 	}
 	rep.Run = lake.RunSlug(c.o.runFor(in))
-	if old, ok := c.lake.Done(src, c.o.keyFor(in)); ok && !c.o.Force && in.Path != Stdin {
-		rep.Outcome, rep.Reason, rep.TraceID = old.Outcome, old.Reason, old.TraceID
-		rep.Skipped = AlreadyThere
+	if c.done(in, src, &rep) {
 		return rep, nil
 	}
 	from, done, err := c.readerOf(ctx, in, path)
@@ -86,6 +84,9 @@ func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
 	switch {
 	case err == nil:
 		c.unwritten.Store(0)
+	case errors.As(err, &dup) && dup.Existing.Source == src: // another process was first
+		rep.skip(&dup.Existing)
+		return rep, nil
 	case errors.As(err, &dup):
 		return rep, c.twin(in, src, dup.Existing, &rep)
 	case errors.As(err, &rejected):
@@ -110,6 +111,18 @@ func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
 		return rep, fmt.Errorf("%s: %w", in.Path, err)
 	}
 	return rep, nil
+}
+
+// done fills in the report of an input that the dataset holds already.
+func (c *importer) done(in Input, src lake.Source, rep *Report) bool {
+	if c.o.Force || c.o.Member || in.Path == Stdin {
+		return false
+	}
+	old, ok := c.lake.Done(src, c.o.keyFor(in))
+	if ok {
+		rep.skip(&old)
+	}
+	return ok
 }
 
 // open finds the file to read. Standard input is kept in a temporary file,
@@ -213,17 +226,25 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 		return err
 	}
 	rep.Rows = rows
-	// --force imports a file again; it does not give its rows to another one.
-	replace := c.o.Force
-	if old, ok := c.lake.DoneContent(res.digest); ok && old.Source.Path != src.Path {
-		replace = false
-	}
-	_, err = txn.Commit(lake.Record{
+	rec := lake.Record{
 		TraceID: id, ContentDigest: res.digest, Source: src, Options: c.o.keyFor(in), Run: rep.Run, Job: in.lakeJob(),
 		Rank: optPtr(rank.value), WorldSize: rep.WorldSize, Outcome: outcome, Reason: reason,
 		Diagnostics: countCodes(res.diags), Rows: rows, Ext: c.ext(),
-	}, replace)
+	}
+	_, err = txn.Commit(rec, c.replaces(&rec))
 	return err
+}
+
+// replaces reports whether a trace takes the place of one with the same
+// content: never of that of another file, whatever --force says, and of its own
+// where it was asked for or where the options or the time of the file changed.
+func (c *importer) replaces(rec *lake.Record) bool {
+	old, ok := c.lake.DoneContent(rec.ContentDigest)
+	if !ok {
+		return c.o.Force
+	}
+	return old.Source.Path == rec.Source.Path &&
+		(c.o.Force || old.Options != rec.Options || old.Source != rec.Source)
 }
 
 // reject records an input that is no trace: a row in traces and what was

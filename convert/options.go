@@ -42,6 +42,12 @@ type Options struct {
 	// copied to be read; 0 for half of the free disk.
 	MaxCopy int64
 
+	// Member says that this process is one of many that fill the dataset at the
+	// same time. It reads nothing of what others wrote, so that a trace costs
+	// the same whatever the dataset holds, and leaves what concerns the dataset
+	// as a whole to List.
+	Member bool
+
 	Library bool // read SQLite exports with the SQLite library alone
 }
 

@@ -10,6 +10,7 @@ import (
 // Report is what became of one input.
 type Report struct {
 	Path       string           `json:"path"`
+	Unit       string           `json:"unit,omitempty"` // from List: what to convert for this input
 	Kind       string           `json:"kind,omitempty"` // KindTables, or "" for a trace
 	Outcome    string           `json:"outcome"`        // ok, repaired, partial, rejected
 	Reason     string           `json:"reason,omitempty"`
@@ -76,6 +77,14 @@ func optPtr(v schema.Opt[int64]) *int64 {
 		return nil
 	}
 	return &v.V
+}
+
+// skip makes a report that of an input which the dataset holds already.
+func (r *Report) skip(old *lake.Commit) {
+	*r = Report{
+		Path: r.Path, Unit: r.Unit, Kind: r.Kind, Bytes: r.Bytes, Run: old.Run, Rank: old.Rank, WorldSize: old.WorldSize,
+		Outcome: old.Outcome, Reason: old.Reason, TraceID: old.TraceID, Skipped: AlreadyThere,
+	}
 }
 
 // AlreadyThere is the value of Report.Skipped for an input that an earlier

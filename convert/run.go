@@ -45,8 +45,10 @@ func Open(o Options) (*Importer, error) {
 	if o.TargetFileSize > 0 && l.Remote() {
 		return nil, fmt.Errorf("%s: files are merged on a file system only; convert without a target size", l.Root())
 	}
-	if err := l.Tidy(staleAfter); err != nil {
-		return nil, err
+	if !o.Member {
+		if err := l.Tidy(staleAfter); err != nil {
+			return nil, err
+		}
 	}
 	return &Importer{&importer{
 		o: o, lake: l, gate: make(chan struct{}, o.Workers),
@@ -116,33 +118,40 @@ feed:
 	if ctx.Err() != nil {
 		return sum, ctx.Err()
 	}
-	var err error
+	if o.Member {
+		return sum, nil
+	}
+	return sum, c.finish(ctx, inputs, jobs, &sum)
+}
+
+// finish does what concerns the dataset as a whole once inputs are in it.
+func (c *importer) finish(ctx context.Context, inputs []Input, jobs jobsDone, sum *Summary) (err error) {
 	if sum.Superseded, err = c.supersede(jobs); err != nil {
-		return sum, err
+		return err
 	}
 	if sum.Notices, err = c.runNotices(inputs); err != nil {
-		return sum, err
+		return err
 	}
-	if o.TargetFileSize > 0 {
+	if c.o.TargetFileSize > 0 {
 		done, err := c.lake.Compact(ctx, lake.CompactOptions{
-			TargetBytes: o.TargetFileSize, Runs: c.runsOf(inputs), Compression: o.Compression,
+			TargetBytes: c.o.TargetFileSize, Runs: c.runsOf(inputs), Compression: c.o.Compression,
 		})
 		if err != nil {
-			return sum, err
+			return err
 		}
 		sum.Compacted = &done
 	}
-	return sum, c.writeViews()
+	return c.writeViews()
 }
 
 // checkFormat refuses to mix formats in one dataset: readers open a table as
 // a whole.
 func checkFormat(l *lake.Lake, f columnar.Format) error {
-	commits, err := l.Commits()
-	if err != nil || len(commits) == 0 || len(commits[0].Files) == 0 {
+	some, ok, err := l.AnyCommit()
+	if err != nil || !ok || len(some.Files) == 0 {
 		return err
 	}
-	if arrow := strings.HasSuffix(commits[0].Files[0].Path, ".arrow"); arrow != (f == columnar.Arrow) {
+	if arrow := strings.HasSuffix(some.Files[0].Path, ".arrow"); arrow != (f == columnar.Arrow) {
 		return fmt.Errorf("%s holds files of another format than %s: convert into another directory", l.Root(), f)
 	}
 	return nil

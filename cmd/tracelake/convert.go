@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,7 +26,8 @@ type convertOptions struct {
 	jobs, rowGroup                                   int
 	chunk, maxMemory, target                         sizeValue
 	shard                                            string
-	force, strict, json, quiet                       bool
+	force, strict, json, quiet, list, member         bool
+	dieWith                                          int
 	tables, patterns, deviceUUIDs                    []string
 	uuidsByPID, executionDir                         string
 }
@@ -46,6 +48,9 @@ func (o *convertOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.sqlite, "sqlite", "scan", "how SQLite exports of Nsight Systems are read: scan, or library (slower, the same rows)")
 	f.Var(&o.target, "target-file-size", "merge small files of the runs to about this size at the end, as compact does (default: leave one file per trace and table)")
 	f.StringVar(&o.shard, "shard", "", "I/N, convert only the inputs of share I of N, from 0/N to N-1/N, as told by their absolute paths")
+	f.BoolVar(&o.list, "list", false, "convert nothing: print what is not in the dataset yet, and do once what --member leaves")
+	f.BoolVar(&o.member, "member", false, "be one of many processes that fill the dataset: read nothing of what others wrote, and leave what concerns all of it to --list")
+	f.IntVar(&o.dieWith, "die-with", 0, "stop when the process with this ID, which must be the parent, ends (Linux)")
 	f.StringSliceVar(&o.tables, "tables", nil, "tables to write (default: all)")
 	f.StringArrayVar(&o.patterns, "range-pattern", nil, "[PRODUCER=]REGEXP of ranges that mark iterations; the first group is the ID (repeatable)")
 	f.StringArrayVar(&o.deviceUUIDs, "device-uuid", nil, "[TRACE:]INDEX=UUID of a device (repeatable)")
@@ -78,13 +83,16 @@ with --json. Exits with 3 where an input was partial, rejected or unreadable.`,
 func (o *convertOptions) options(inputs []convert.Input) (convert.Options, error) {
 	out := convert.Options{
 		Output: o.output, Run: o.run, Workers: o.jobs, MaxMemory: int64(o.maxMemory), Force: o.force, Strict: o.strict,
-		RowGroup: o.rowGroup, ChunkSize: int(o.chunk), Detail: o.detail, Tables: o.tables, Patterns: o.patterns, Writer: writer(), TargetFileSize: int64(o.target),
+		RowGroup: o.rowGroup, ChunkSize: int(o.chunk), Detail: o.detail, Tables: o.tables, Patterns: o.patterns, Writer: writer(), TargetFileSize: int64(o.target), Member: o.member,
 	}
 	if o.output == "" {
 		return out, errUsage("convert: say where to with -o LAKE")
 	}
 	if o.jobs < 0 || o.rowGroup < 0 || o.chunk <= 0 || o.chunk > 1<<30 {
 		return out, errUsage("--jobs and --row-group must not be negative, and --chunk-size lies between 1 B and 1 GiB")
+	}
+	if o.list && (o.member || o.force) {
+		return out, errUsage("--list converts nothing: it goes with neither --member nor --force")
 	}
 	if o.sqlite != "scan" && o.sqlite != "library" {
 		return out, errUsage("--sqlite %s: want scan or library", o.sqlite)
@@ -175,6 +183,9 @@ func parsePatterns(list []string) (link.Marks, error) {
 }
 
 func runConvert(c *cobra.Command, o *convertOptions, args []string) error {
+	if err := dieWith(o.dieWith); err != nil {
+		return err
+	}
 	found, err := convert.DiscoverIn(c.Context(), args)
 	if err != nil {
 		return errInput("%v", err)
@@ -189,6 +200,9 @@ func runConvert(c *cobra.Command, o *convertOptions, args []string) error {
 			return err
 		}
 		found = found.Shard(i, n)
+	}
+	if o.list {
+		return runList(c, o, opts, found)
 	}
 	bar := newProgress(found.Inputs, o.json || o.quiet)
 	opts.Progress = bar.read
@@ -211,6 +225,46 @@ func runConvert(c *cobra.Command, o *convertOptions, args []string) error {
 		_ = enc.Encode(map[string]any{"summary": sum})
 	} else {
 		printSummary(c.ErrOrStderr(), &sum, o)
+	}
+	if sum.Bad() {
+		return &exitError{code: exitPartial}
+	}
+	return nil
+}
+
+// runList prints what is to be converted: one unit per line, or every input as a
+// JSON object.
+func runList(c *cobra.Command, o *convertOptions, opts convert.Options, found convert.Found) error {
+	importer, err := convert.Open(opts)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(c.OutOrStdout())
+	enc := json.NewEncoder(out)
+	last := ""
+	sum, err := importer.List(c.Context(), found, func(r convert.Report) {
+		switch {
+		case o.json:
+			_ = enc.Encode(r)
+		case r.Failed != "":
+			fmt.Fprintln(c.ErrOrStderr(), reportLine(&r))
+		case r.Skipped == "" && r.Unit != last:
+			last = r.Unit
+			fmt.Fprintln(out, r.Unit)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if o.json {
+		_ = enc.Encode(map[string]any{"summary": sum})
+	} else {
+		for _, n := range sum.Notices {
+			fmt.Fprintln(c.ErrOrStderr(), "notice   ", n)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return err
 	}
 	if sum.Bad() {
 		return &exitError{code: exitPartial}

@@ -3,6 +3,7 @@ package lake
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,11 +17,10 @@ import (
 // index is what is known of the commits. It is read once and then refreshed
 // by file, because a lake may hold many thousands.
 type index struct {
-	loaded    bool
-	commits   map[string]Commit    // by trace ID
-	stamp     map[string]fileStamp // of the commit file, by trace ID
-	byContent map[string]string    // content digest to trace ID
-	bySource  map[Source]string    // to trace ID
+	loaded   bool
+	commits  map[string]Commit    // by trace ID
+	stamp    map[string]fileStamp // of the commit file, by trace ID
+	bySource map[Source]string    // to trace ID
 }
 
 type fileStamp struct {
@@ -31,8 +31,7 @@ type fileStamp struct {
 
 func newIndex() index {
 	return index{
-		commits: map[string]Commit{}, stamp: map[string]fileStamp{},
-		byContent: map[string]string{}, bySource: map[Source]string{},
+		commits: map[string]Commit{}, stamp: map[string]fileStamp{}, bySource: map[Source]string{},
 	}
 }
 
@@ -40,9 +39,6 @@ func (x *index) add(c Commit) {
 	x.drop(c.TraceID)
 	x.commits[c.TraceID] = c
 	x.bySource[c.Source] = c.TraceID
-	if c.Outcome != OutcomeRejected {
-		x.byContent[c.ContentDigest] = c.TraceID
-	}
 }
 
 func (x *index) drop(id string) {
@@ -52,9 +48,6 @@ func (x *index) drop(id string) {
 	}
 	delete(x.commits, id)
 	delete(x.stamp, id)
-	if x.byContent[old.ContentDigest] == id {
-		delete(x.byContent, old.ContentDigest)
-	}
 	if x.bySource[old.Source] == id {
 		delete(x.bySource, old.Source)
 	}
@@ -254,19 +247,57 @@ func (l *Lake) Done(src Source, options string) (Commit, bool) {
 }
 
 // DoneContent returns the trace with the given content, whatever its path and
-// options. Rejected inputs do not count.
+// options. Rejected inputs do not count. It reads one commit and not all.
 func (l *Lake) DoneContent(contentDigest string) (Commit, bool) {
+	id, err := TraceID(contentDigest)
+	if err != nil {
+		return Commit{}, false
+	}
+	c, err := l.readCommit(id)
+	if err != nil || c.ContentDigest != contentDigest || c.Outcome == OutcomeRejected {
+		return Commit{}, false
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.load() != nil && len(l.idx.commits) == 0 {
-		return Commit{}, false
+	ok := l.present(&c)
+	return c, ok
+}
+
+// AnyCommit returns one of the commits; which one is left open.
+func (l *Lake) AnyCommit() (c Commit, ok bool, err error) {
+	if l.Remote() {
+		all, err := l.Commits()
+		if err != nil || len(all) == 0 {
+			return c, false, err
+		}
+		return all[0], true, nil
 	}
-	id, ok := l.idx.byContent[contentDigest]
-	if !ok {
-		return Commit{}, false
+	d, err := os.Open(l.meta(commitsDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, false, nil
 	}
-	c := l.idx.commits[id]
-	return c, l.present(&c)
+	if err != nil {
+		return c, false, fmt.Errorf("lake: %w", err)
+	}
+	defer d.Close()
+	for {
+		names, err := d.Readdirnames(64)
+		for _, name := range names {
+			id, isCommit := strings.CutSuffix(name, commitSuffix)
+			if !isCommit || !traceIDPattern.MatchString(id) {
+				continue
+			}
+			if c, err := l.readCommit(id); err == nil {
+				return c, true, nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return c, false, nil
+		}
+		if err != nil {
+			return c, false, fmt.Errorf("lake: %w", err)
+		}
+	}
 }
 
 // present reports whether the files of a commit are in place, wherever they

@@ -1,0 +1,29 @@
+"""Conversions on a real Spark cluster: a master and two workers."""
+
+import json
+
+from lakes import ROOT, catalog, commits, content, leftovers
+
+
+def test_real_traces(spark_cluster, tracelake, binary, shared, tmp_path):
+    """What a cluster converts is what one process converts, and a second job does nothing."""
+    inputs = [shared / "traces" / "own", ROOT / "testdata" / "demo", shared / "traces" / "pathological"]
+    alone, spread = tmp_path / "alone", tmp_path / "spread"
+    tracelake("convert", "-q", *inputs, "-o", alone, "--run", "all", ok=(0, 3))
+    words = ["--program", binary, "--task-bytes", 1 << 19, *inputs, "-o", spread, "--", "--run", "all"]
+    done = spark_cluster.run(*words, ok=(3,))
+    told = json.loads(done.stdout)
+    assert content(spread) == content(alone)
+    assert leftovers(spread) == []
+    rows = catalog(spread)
+    assert len(rows) == told["inputs"] == len(commits(alone)) > 40
+    assert {r["trace_id"] + ".json" for r in rows} == set(commits(alone)), "a row for each commit"
+    rejected = {r["path"] for r in rows if r["status"] == "rejected"}
+    assert rejected == {c["source"]["path"] for c in commits(alone).values() if c["outcome"] == "rejected"}
+    assert len(rejected) == told["rejected"] > 3 and "failed" not in told
+    assert (spread / "_tracelake" / "views.sql").read_text() == (alone / "_tracelake" / "views.sql").read_text().replace(
+        str(alone), str(spread)
+    )
+    again = json.loads(spark_cluster.run(*words).stdout)
+    assert again == {"inputs": told["inputs"], "held": told["inputs"], "catalog": None}
+    assert content(spread) == content(alone)
