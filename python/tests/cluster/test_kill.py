@@ -6,7 +6,7 @@ import time
 
 import psutil
 import pytest
-from lakes import ROOT, catalog, commits, content
+from lakes import ROOT, catalog, commits, content, unlike
 from spark_cluster import HOSTS, environment, tree
 
 
@@ -27,9 +27,9 @@ def words_of(p):
 
 @pytest.fixture(scope="module")
 def alone(tracelake, shared, tmp_path_factory):
-    inputs = [ROOT / "testdata" / "demo", shared / "traces" / "own"]
+    inputs = unlike(ROOT / "testdata" / "demo", shared / "traces" / "own")
     lake = tmp_path_factory.mktemp("alone") / "lake"
-    tracelake("convert", "-q", *inputs, "-o", lake, "--run", "all")
+    tracelake("convert", "-q", *inputs, "-o", lake, "--run", "all", ok=(0, 3))
     return inputs, content(lake), set(commits(lake))
 
 
@@ -59,10 +59,10 @@ def test_kill(spark_cluster, binary, alone, tmp_path, victim):
             assert children(spark_cluster) == [], "a child outlived its parent"
             assert len(commits(lake)) < len(traces), f"seed {seed}: nothing was left to do"
         else:
-            assert driver.wait(timeout=300) == 0, f"seed {seed}: the job did not survive"
+            assert driver.wait(timeout=300) in (0, 3), f"seed {seed}: the job did not survive"
     finally:
         end(driver)
-    spark_cluster.run(*words)
+    spark_cluster.run(*words, ok=(0, 3))
     assert content(lake) == want, f"seed {seed}"
     assert set(commits(lake)) == traces
     rows = catalog(lake)
