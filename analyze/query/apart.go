@@ -42,7 +42,7 @@ func (db *DB) batches(ctx context.Context) (out [][]string, err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	var sum int64
 	for v := make([]any, 2); ; {
-		if err := rows.Next(v); err == io.EOF {
+		if err := rows.Next(v); errors.Is(err, io.EOF) {
 			return out, nil
 		} else if err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func (r *apartRows) Next(dest []any) error {
 			return io.EOF // after an error
 		}
 		err := r.rows.Next(dest)
-		if err != io.EOF || len(r.batches) == 0 {
+		if !errors.Is(err, io.EOF) || len(r.batches) == 0 {
 			return err
 		}
 		if err := r.close(); err != nil {

@@ -101,7 +101,7 @@ func member(in *bufio.Reader, out *bytes.Buffer) error {
 		return err
 	}
 	z := flate.NewReader(in)
-	defer z.Close() //nolint:errcheck // nothing to flush when reading
+	defer z.Close()
 	n, err := io.Copy(out, io.LimitReader(z, MaxText+1-int64(out.Len())))
 	if n > MaxText || out.Len() > MaxText {
 		return refuse("more than %d bytes of text", int64(MaxText))

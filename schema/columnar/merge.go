@@ -344,7 +344,7 @@ func readLists(nullable bool, offsets, durs parquet.ColumnChunk) (v Vector, err 
 // eachValue calls f for every value of a column chunk, nulls included.
 func eachValue(chunk parquet.ColumnChunk, f func(parquet.Value)) error {
 	pages := chunk.Pages()
-	defer pages.Close() //nolint:errcheck // only read
+	defer pages.Close()
 	buf := make([]parquet.Value, 4096)
 	for {
 		p, err := pages.ReadPage()
