@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tracelake/collect/isolate"
+	"tracelake/internal/regular"
 )
 
 // Artifact is a file that a tracer left.
@@ -102,7 +103,7 @@ func artifact(path, rel, kind string) (Artifact, error) {
 func mtime(st fs.FileInfo) string { return st.ModTime().UTC().Format(time.RFC3339Nano) }
 
 func fileDigest(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return "", err
 	}

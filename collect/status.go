@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"tracelake/collect/isolate"
+	"tracelake/internal/regular"
 )
 
 // Names of files in a tracer's directory.
@@ -94,7 +95,7 @@ func ReadStatus(path string) (*Status, error) {
 	if !st.Mode().IsRegular() || st.Size() > statusLimit {
 		return nil, fmt.Errorf("%s: no status file", path)
 	}
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"os"
 
+	"tracelake/internal/regular"
 	"tracelake/schema"
 )
 
@@ -91,7 +91,7 @@ func (h *Header) declaration() (t *schema.Table, missing, extra []string, err er
 // IsTable reports whether a file starts like a table: with an object that
 // names a table and declares columns.
 func IsTable(path string) bool {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return false
 	}

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tracelake/internal/regular"
 )
 
 // StatusFile is the name of the file that makes a directory the output of a
@@ -115,7 +117,7 @@ func ReadJob(dir string) (*Job, error) {
 }
 
 func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +245,7 @@ func (j *Job) findTraces(artifacts []artifact, unlisted bool) error {
 // isExecutionTrace reports whether a file is an execution trace, which lists
 // operators without times: tracers put what it says into the table ops.
 func isExecutionTrace(path string) bool {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return false
 	}

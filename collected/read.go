@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"unicode/utf8"
 
+	"tracelake/internal/regular"
 	"tracelake/schema"
 )
 
@@ -33,7 +33,7 @@ type Options struct {
 // diagnostic that names file and line; an error comes from the callbacks, from
 // the context, or from reading.
 func Read(ctx context.Context, path string, o Options) error {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		o.Diags.Add(schema.TableUnread, schema.Null, schema.Null, 1, fmt.Sprintf("%s: %v", o.Name, errors.Unwrap(err)))
 		return nil

@@ -3,10 +3,10 @@ package convert
 import (
 	"bytes"
 	"io"
-	"os"
 	"strconv"
 
 	"tracelake/internal/digest"
+	"tracelake/internal/regular"
 	"tracelake/kineto"
 	"tracelake/schema"
 )
@@ -15,7 +15,7 @@ import (
 // versions of PyTorch write it. It saves reading the file twice; the reader
 // checks it.
 func tailBase(path string) int64 {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return 0
 	}
@@ -54,10 +54,10 @@ const tailSize = 64 << 10
 
 // fileSum returns the digest of a file as stored, or of nothing where it
 // cannot be read again.
-func fileSum(path, given string) (string, error) {
+func fileSum(path string) (string, error) {
 	h := digest.New()
-	if given != Stdin {
-		f, err := os.Open(path)
+	if path != Stdin {
+		f, err := regular.Open(path)
 		if err != nil {
 			return "", err
 		}

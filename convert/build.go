@@ -50,6 +50,7 @@ func (b *builder) optInt(name string, v schema.Opt[int64]) {
 }
 
 func (b *builder) text(name, v string) {
+	v = schema.ValidText(v)
 	x, c := b.col(name)
 	if b.dict[c] == nil {
 		b.dict[c] = map[string]int64{}

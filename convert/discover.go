@@ -17,6 +17,7 @@ import (
 
 	"tracelake/collected"
 	"tracelake/internal/inflate"
+	"tracelake/internal/regular"
 	"tracelake/internal/store"
 	"tracelake/internal/unpack"
 	"tracelake/nsight"
@@ -120,7 +121,13 @@ func DiscoverIn(ctx context.Context, args []string) (Found, error) {
 				return out, err
 			}
 			if !st.IsDir() {
+				problem := ""
+				if err := regular.Check(p, st.Mode()); err != nil {
+					problem = err.Error()
+				}
 				switch {
+				case problem != "":
+					add(Input{Path: p, Named: true, Problem: problem})
 				case filepath.Base(p) == collected.StatusFile:
 					out.addJob(filepath.Dir(p), true, add)
 				case isTable(p):
@@ -220,7 +227,7 @@ func looksLikeTrace(path string) bool {
 	if namedLikeTrace(path) {
 		return true
 	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return false
 	}
@@ -238,7 +245,7 @@ func namedLikeTrace(path string) bool {
 // mentions reports whether a word stands near the start of a file, where a
 // database names its tables.
 func mentions(path, word string) bool {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return false
 	}

@@ -14,6 +14,7 @@ import (
 
 	"tracelake/collected"
 	"tracelake/internal/digest"
+	"tracelake/internal/regular"
 	"tracelake/schema"
 	"tracelake/schema/columnar"
 	"tracelake/schema/lake"
@@ -158,7 +159,7 @@ func sourceOfTables(in Input) (lake.Source, error) {
 	if err != nil {
 		return lake.Source{}, err
 	}
-	src := lake.Source{Path: abs}
+	src := lake.Source{Path: schema.ValidText(abs)}
 	for _, f := range in.Job.Tables {
 		st, err := os.Stat(f.Path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -180,7 +181,7 @@ func sumOfTables(j *collected.Job) (content string, sums []string, err error) {
 	fmt.Fprintf(all, "tables\n%q\n%q\n", j.Keys, j.Key)
 	for _, f := range j.Tables {
 		h := digest.New()
-		file, err := os.Open(f.Path)
+		file, err := regular.Open(f.Path)
 		if err == nil {
 			_, err = io.Copy(h, file)
 			file.Close()

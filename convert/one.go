@@ -226,6 +226,9 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 		return err
 	}
 	rep.Rows = rows
+	if err := unchanged(in, src); err != nil {
+		return err
+	}
 	rec := lake.Record{
 		TraceID: id, ContentDigest: res.digest, Source: src, Options: c.o.keyFor(in), Run: rep.Run, Job: in.lakeJob(),
 		Rank: optPtr(rank.value), WorldSize: rep.WorldSize, Outcome: outcome, Reason: reason,
@@ -250,11 +253,15 @@ func (c *importer) replaces(rec *lake.Record) bool {
 // reject records an input that is no trace: a row in traces and what was
 // wrong, and nothing else.
 func (c *importer) reject(ctx context.Context, in Input, src lake.Source, why *schema.RejectedError, rep *Report) error {
+	if err := unchanged(in, src); err != nil {
+		rep.Failed = err.Error()
+		return nil
+	}
 	sum, err := "", error(nil)
 	if in.remote != nil {
 		sum, err = in.remote.storedSum(ctx)
 	} else {
-		sum, err = storedSum(src.Path, in.Path)
+		sum, err = storedSum(in.Path)
 	}
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
@@ -272,6 +279,25 @@ func (c *importer) reject(ctx context.Context, in Input, src lake.Source, why *s
 	rep.Outcome, rep.Reason, rep.Diags = "rejected", why.Error(), diagnostics(d)
 	rep.TraceID = lake.RejectedTraceID(sum, src.Path)
 	return c.withoutRows(in, src, sum, "", d, rep)
+}
+
+// unchanged returns an error where a local input is another one than when
+// reading began: what was read may be parts of both. One that was removed was
+// read to its end before.
+func unchanged(in Input, was lake.Source) error {
+	if in.Path == Stdin || in.remote != nil {
+		return nil
+	}
+	now, err := sourceOf(in.Path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return &unreadError{err}
+	case now != was:
+		return &unreadError{&changedError{in.Path}}
+	}
+	return nil
 }
 
 // twin records an input whose content the dataset holds already, so that every

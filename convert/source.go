@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"tracelake/internal/digest"
+	"tracelake/internal/regular"
 	"tracelake/nsight"
 	"tracelake/schema"
 	"tracelake/schema/lake"
@@ -31,7 +32,7 @@ type reader interface {
 func readerOf(path string) reader {
 	switch kind := nsight.Sniff(path); kind {
 	case nsight.None:
-		open := func(context.Context) (io.ReadCloser, error) { return os.Open(path) }
+		open := func(context.Context) (io.ReadCloser, error) { return regular.Open(path) }
 		return &kinetoReader{open: open, base: tailBase(path)}
 	default:
 		return &nsightReader{path: path, kind: kind}
@@ -150,13 +151,13 @@ func eachFile(path string, f func(path string, info fs.FileInfo) error) error {
 }
 
 // storedSum is the digest of an input as stored.
-func storedSum(path, given string) (string, error) {
-	if st, err := os.Stat(path); given == Stdin || err != nil || !st.IsDir() {
-		return fileSum(path, given)
+func storedSum(path string) (string, error) {
+	if st, err := os.Stat(path); path == Stdin || err != nil || !st.IsDir() {
+		return fileSum(path)
 	}
 	h := digest.New()
 	err := eachFile(path, func(p string, _ fs.FileInfo) error {
-		sum, err := fileSum(p, p)
+		sum, err := fileSum(p)
 		fmt.Fprintln(h, filepath.Base(p), sum)
 		return err
 	})

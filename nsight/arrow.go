@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
+	"tracelake/internal/regular"
 	"tracelake/schema"
 )
 
@@ -64,7 +64,7 @@ const arrowMagic = "ARROW1"
 
 // each calls f for every run of batches of the table.
 func (a *arrowTable) each(f func(records) error) error {
-	file, err := os.Open(a.path)
+	file, err := regular.Open(a.path)
 	if err != nil {
 		return err
 	}

@@ -3,9 +3,10 @@ package nsight
 import (
 	"encoding/binary"
 	"io"
-	"os"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"tracelake/internal/regular"
 )
 
 // walked is where the streams of a file stand.
@@ -112,7 +113,7 @@ func message(b []byte) (kind byte, body int64, ok bool) {
 
 // openStreams opens one file with a stream per table.
 func openStreams(path string) (tables, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

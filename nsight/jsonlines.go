@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"strconv"
 
+	"tracelake/internal/regular"
 	"tracelake/schema"
 )
 
@@ -58,7 +58,7 @@ func openJSONLines(path string) (tables, error) {
 
 // eachLine gives the lines of a file between two offsets, empty ones left out.
 func eachLine(path string, from, to, number int64, f func(line []byte, number, from, to int64) error) error {
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"tracelake/internal/regular"
 	"tracelake/nsight/btree"
 )
 
@@ -37,7 +38,7 @@ func Sniff(path string) Kind {
 	if st.IsDir() {
 		return sniffDir(path)
 	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return None
 	}

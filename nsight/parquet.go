@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"tracelake/internal/regular"
 	"tracelake/schema"
 )
 
@@ -18,7 +19,7 @@ import (
 type parquetTable struct{ path string }
 
 func (p *parquetTable) open() (*os.File, *parquet.File, error) {
-	f, err := os.Open(p.path)
+	f, err := regular.Open(p.path)
 	if err != nil {
 		return nil, nil, err
 	}

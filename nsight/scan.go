@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"tracelake/internal/freelist"
+	"tracelake/internal/regular"
 	"tracelake/nsight/btree"
 	"tracelake/schema"
 )
@@ -27,7 +28,7 @@ type database struct {
 func openSQLite(path string, o Options) (tables, error) {
 	// POSIX drops the locks of a process when it closes any handle of a file:
 	// this one is closed after that of the library.
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tracelake/internal/regular"
 	"tracelake/schema"
 )
 
@@ -139,7 +140,7 @@ func (e *epoch) read() {
 		e.w.StartedNS = integer(object(e.hello["clock"])["wall_ns"])
 	}
 	path := filepath.Join(e.dir, "status.json")
-	if b, err := os.ReadFile(path); err == nil {
+	if b, err := regular.ReadFile(path); err == nil {
 		status := object(b)
 		if status == nil {
 			e.l.note("%s: no JSON object", path)
@@ -174,7 +175,7 @@ func (e *epoch) segments() (again bool) {
 	}
 	slices.Sort(names) // NNNNNN.jsonl stands before NNNNNN.jsonl.part
 	for _, name := range names {
-		f, err := os.Open(filepath.Join(e.dir, name))
+		f, err := regular.Open(filepath.Join(e.dir, name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(name, ".part"):
 			again = true

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 
 	"github.com/spf13/cobra"
 
+	"tracelake/internal/regular"
 	"tracelake/nsight"
 	"tracelake/redact"
 )
@@ -105,7 +105,7 @@ func runRedact(ctx context.Context, stdout, stderr io.Writer, path string, o *re
 
 // redactKineto writes the copy of a Kineto trace, or with --dry-run nothing.
 func redactKineto(ctx context.Context, p *redact.Policy, path string, o *redactOptions, stdout io.Writer) error {
-	in, err := os.Open(path)
+	in, err := regular.Open(path)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"tracelake/internal/regular"
 )
 
 // indexes name the shards of a model, in the order in which loaders look.
@@ -121,7 +123,7 @@ func (s *Snapshot) file(r *report, name string, tensors []string) {
 		r.add(Unreadable, name, "not a regular file")
 		return
 	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		r.add(Unreadable, name, err.Error())
 		return

@@ -7,10 +7,11 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
-	"os"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/flate"
+
+	"tracelake/internal/regular"
 )
 
 // MaxText is the largest text in bytes that Load reads after decompression.
@@ -18,7 +19,7 @@ const MaxText = 4 << 30
 
 // readText returns the text of a plain or gzipped file, told apart by content.
 func readText(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

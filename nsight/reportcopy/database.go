@@ -10,6 +10,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"tracelake/internal/regular"
 	"tracelake/nsight/btree"
 	"tracelake/nsight/internal/readonly"
 )
@@ -35,7 +36,7 @@ type database struct {
 }
 
 func openDatabase(path string) (source, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

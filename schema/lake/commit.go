@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"tracelake/schema"
 )
 
 const (
@@ -32,7 +34,7 @@ func SourceOf(path string) (Source, error) {
 	if err != nil {
 		return Source{}, err
 	}
-	return Source{Path: abs, Bytes: st.Size(), MTimeNS: st.ModTime().UnixNano()}, nil
+	return Source{Path: schema.ValidText(abs), Bytes: st.Size(), MTimeNS: st.ModTime().UnixNano()}, nil
 }
 
 // Outcomes of an input, as in traces.outcome.

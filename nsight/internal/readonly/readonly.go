@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"tracelake/internal/regular"
 	"tracelake/internal/scratch"
 	"tracelake/nsight/btree"
 )
@@ -81,7 +82,7 @@ func (db *DB) prepare(path string) (from, query string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	f, err := os.Open(from)
+	f, err := regular.Open(from)
 	if err != nil {
 		return "", "", err
 	}
@@ -154,7 +155,7 @@ func stamps(paths ...string) (out []int64, err error) {
 }
 
 func copyFile(to, from string) error {
-	in, err := os.Open(from)
+	in, err := regular.Open(from)
 	if err != nil {
 		return err
 	}
