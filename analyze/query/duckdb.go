@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -83,7 +84,9 @@ func (db *DB) open(ctx context.Context, files map[string][]string, mixed bool, o
 		"SET allowed_paths = [" + strings.Join(allowed, ", ") + "]",
 	}
 	if o.Spill == "" {
-		o.Spill = halfOfDisk(db.spill.Path())
+		if room := scratch.RoomIn(db.spill.Path()); room < math.MaxInt64 {
+			o.Spill = fmt.Sprintf("%dB", room)
+		}
 	}
 	if o.Spill != "" {
 		setup = append(setup, "SET max_temp_directory_size = "+quote(o.Spill))
