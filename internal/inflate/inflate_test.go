@@ -104,12 +104,16 @@ func theirs(b []byte, open func(io.Reader) (gzipReader, error)) outcome {
 
 // compare reads with both references. They refuse the same streams, but for
 // headers that only one of them refuses. In front of damage they may lack the
-// last symbols, as they want more bits than these take.
+// last symbols, as they want more bits than these take. klauspost's also goes on
+// with a code that has no end of block, which zlib and the standard library
+// refuse: then the latter alone counts.
 func compare(t *testing.T, b []byte, sizes ...int) {
 	t.Helper()
 	refs := []outcome{theirs(b, openKlauspost), theirs(b, openStandard)}
 	if refs[0].err == "header" {
 		refs = refs[:1]
+	} else if refs[0].err != "" && refs[1].err == "corrupt" && len(refs[0].text) > len(refs[1].text) {
+		refs = refs[1:]
 	}
 	for _, size := range sizes {
 		got := ours(bytes.NewReader(b), size)
