@@ -301,7 +301,8 @@ func (d *decoder) events(i, stop int) (next int, st status) {
 			case deep:
 				return d.start, tooDeep
 			}
-			if i, st = d.repair(i); st != stopped || i >= stop {
+			// The general path has skipped the space, a learned text may not have.
+			if i, st = d.repair(skipSpace(b, i, end)); st != stopped || i >= stop {
 				return i, st
 			}
 			return i, stopped
