@@ -26,9 +26,10 @@ DEMO_LAKE ?= demo-lake
 
 GOFUMPT := go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: demo build small test test-collect e2e venv venv-collect venv-hta venv-cluster lint bench fuzz wheel release generate clean
+.PHONY: demo build small test test-collect e2e venv venv-collect venv-hta venv-cluster lint audit bench fuzz wheel release generate clean
 
 ## demo: convert the traces of testdata/demo and answer three questions about them
 demo: build
@@ -96,8 +97,13 @@ lint: venv
 	$(STATICCHECK) ./...
 	$(STATICCHECK) -tags noduckdb,nocloud ./...
 	$(GOLANGCI) run
+	go test ./internal/archtest >/dev/null || go test ./internal/archtest
 	$(VENV)/bin/ruff check --config python/ruff.toml python bench collect/worker
 	$(VENV)/bin/ruff format --check --config python/ruff.toml bench
+
+## audit: known vulnerabilities in what the program calls; needs the network for their database
+audit:
+	$(GOVULNCHECK) -tags $(TAGS) ./...
 
 ## fuzz: every fuzz target for FUZZTIME
 fuzz:
