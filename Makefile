@@ -86,7 +86,7 @@ test: venv venv-collect venv-hta build
 test-collect: venv venv-collect build
 	TRACELAKE_HF_PYTHON=$(HF_PYTHON) $(VENV)/bin/python -m pytest -q python/tests/collect
 
-## e2e: a real Spark cluster and a real Ray on this machine, killed and run again; Spark needs a JRE
+## e2e: a real Spark cluster, killed and run again, real Ray, Iceberg and Delta on this machine; Spark needs a JRE
 e2e: venv-cluster build
 	$(CLUSTER_PYTHON) -m pytest -q -rs --durations=5 python/tests/cluster
 

@@ -34,6 +34,8 @@ def commits(lake):
 def catalog(lake):
     """The rows of all jobs that ended."""
     files = lake / "_tracelake" / "catalog" / "job=*" / "*.parquet"
+    if not list(lake.glob("_tracelake/catalog/job=*/*.parquet")):
+        return []
     return (
         duckdb.connect().sql(f"SELECT * FROM read_parquet('{files}', hive_partitioning = true) ORDER BY job, path").df().to_dict("records")
     )

@@ -1,0 +1,110 @@
+"""kill -9 in the middle of a conversion on Spark: the dataset is that of an undisturbed one."""
+
+import random
+import subprocess
+import time
+
+import psutil
+import pytest
+from lakes import ROOT, catalog, commits, content, leftovers, unlike
+from spark_cluster import HOSTS, environment, tree
+
+# A program that runs tracelake and has a process killed while it does, once.
+# exec keeps the process: it is the child of the task that Spark started.
+KILLER = """#!/bin/sh
+case "$*" in *--member*)
+  if [ ! -d {done} ]; then (
+    sleep {after}
+    p=$$
+    until tr '\\0' ' ' </proc/$p/cmdline | grep -q -e '{victim}'; do
+      p=$(awk '/^PPid/ {{ print $2 }}' /proc/$p/status) || exit
+    done
+    kill -0 $$ && mkdir {done} && kill -9 $p
+  ) >/dev/null 2>&1 </dev/null & fi
+esac
+exec {program} "$@"
+"""
+VICTIMS = {"child": "--member", "executor": "CoarseGrainedExecutorBackend"}
+
+
+@pytest.fixture(scope="module")
+def alone(tracelake, shared, tmp_path_factory):
+    inputs = unlike(ROOT / "testdata" / "demo", shared / "traces" / "own")
+    lake = tmp_path_factory.mktemp("alone") / "lake"
+    tracelake("convert", "-q", *inputs, "-o", lake, "--run", "all", ok=(0, 3))
+    return inputs, content(lake), set(commits(lake))
+
+
+def words(program, inputs, lake):
+    return ["--program", program, "--task-bytes", 1 << 18, *inputs, "-o", lake, "--", "--run", "all"]
+
+
+def same(lake, alone):
+    _, rows, traces = alone
+    assert content(lake) == rows
+    assert set(commits(lake)) == traces
+    assert sorted(r["trace_id"] + ".json" for r in catalog(lake)) == sorted(traces), "a row for each input, and one only"
+    assert leftovers(lake) == []
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_kill_of_a_task(spark_cluster, binary, alone, tmp_path, victim):
+    """Spark repeats the task of a killed child or executor within the same job."""
+    done, program = tmp_path / "done", tmp_path / "tracelake"
+    after = random.uniform(0, 0.1)
+    program.write_text(KILLER.format(done=done, after=f"{after:.3f}", victim=VICTIMS[victim], program=binary.resolve()))
+    program.chmod(0o755)
+    spark_cluster.run(*words(program, alone[0], tmp_path / "lake"), ok=(3,))
+    assert done.is_dir(), f"no {victim} was killed {after:.3f} s after its start"
+    same(tmp_path / "lake", alone)
+
+
+def test_kill_of_the_driver(spark_cluster, binary, alone, tmp_path):
+    """The same command again does what is left."""
+    lake, traces = tmp_path / "lake", alone[2]
+    after = random.randint(1, len(traces) // 2)
+    driver = subprocess.Popen(
+        spark_cluster.command(*words(binary, alone[0], lake)),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment(HOSTS[0]),
+        start_new_session=True,
+    )
+    try:
+        wait_for(lambda: driver.poll() is not None or len(commits(lake)) >= after, "commits", 200)
+        assert driver.poll() is None, "the driver ended by itself"
+    finally:
+        end(driver)
+    wait_for(lambda: not children(spark_cluster), "the end of all conversions", 60)
+    assert len(commits(lake)) < len(traces), f"killed after {after} commits, nothing was left to do"
+    assert catalog(lake) == []
+    spark_cluster.run(*words(binary, alone[0], lake), ok=(3,))
+    same(lake, alone)
+
+
+def wait_for(holds, what, seconds):
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"no {what} within {seconds} s"
+        time.sleep(0.01)
+
+
+def children(cluster):
+    return [p for w in cluster.workers for p in tree(w) if "--die-with" in words_of(p)]
+
+
+def words_of(process):
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def end(driver):
+    """Kills the driver and its JVM."""
+    for p in [*tree(psutil.Process(driver.pid)), driver]:
+        try:
+            p.kill()
+        except psutil.NoSuchProcess:
+            pass
+    driver.wait(timeout=60)
