@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"tracelake/internal/regular"
 )
 
 // Config is a file of defaults. Flags and the user's own environment win.
@@ -60,7 +61,7 @@ const maxConfig = 4 << 20
 
 // ReadConfig reads a YAML file (JSON is YAML, too). Unknown keys are errors.
 func ReadConfig(path string) (*Config, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

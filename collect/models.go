@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"tracelake/internal/regular"
 )
 
 // Model is what to trace: a repository of the hub, or a directory.
@@ -97,7 +99,7 @@ const maxLine = 8192
 // ReadModelList reads one model per line. Blank lines and lines that begin with
 // # are ignored; the first of equal lines counts.
 func ReadModelList(path string) ([]Model, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
