@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tracelake/analyze/query"
+	"tracelake/internal/regular"
 )
 
 type sqlOptions struct {
@@ -103,7 +104,7 @@ func (o *sqlOptions) text(stdin io.Reader) (string, error) {
 	if o.file == "" || o.file == "-" {
 		data, err = io.ReadAll(stdin)
 	} else {
-		data, err = os.ReadFile(o.file)
+		data, err = regular.ReadFile(o.file)
 	}
 	if err != nil {
 		return "", errInput("sql: %v", err)
