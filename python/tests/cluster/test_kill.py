@@ -44,7 +44,8 @@ def same(lake, alone):
     assert content(lake) == rows
     assert set(commits(lake)) == traces
     assert sorted(r["trace_id"] + ".json" for r in catalog(lake)) == sorted(traces), "a row for each input, and one only"
-    assert leftovers(lake) == []
+    # A killed writer may leave the empty file of a lock, which no reader sees.
+    assert [p for p in leftovers(lake) if not (".tmp-publish-" in p and p.endswith(".lock"))] == []
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
