@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -28,6 +29,8 @@ func run(args []string) int {
 	defer stop()
 	root := newRoot()
 	root.SetArgs(args)
+	out := &checkedWriter{w: os.Stdout}
+	root.SetOut(out)
 	err := root.ExecuteContext(ctx)
 	if sig := interrupted(ctx); sig != nil {
 		fmt.Fprintf(os.Stderr, "tracelake: stopped by %v; what was committed stays, and the same command resumes\n", sig)
@@ -40,7 +43,26 @@ func run(args []string) int {
 		}
 		return codeOf(err)
 	}
+	if out.err != nil {
+		fmt.Fprintln(os.Stderr, "tracelake: "+out.err.Error())
+		return exitFailed
+	}
 	return exitOK
+}
+
+// checkedWriter remembers the first error, so that nobody who prints a line has
+// to look and an answer that was cut off is never a success.
+type checkedWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checkedWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	if err != nil && c.err == nil {
+		c.err = err
+	}
+	return n, err
 }
 
 func newRoot() *cobra.Command {

@@ -12,7 +12,7 @@ import (
 // Errors of what is no regular file, wrapped in an *fs.PathError.
 var (
 	ErrDirectory = errors.New("is a directory")
-	ErrPipe      = errors.New("is a named pipe or a socket, which can be read only once: give the data as standard input (-), or write it to a file")
+	ErrPipe      = errors.New("is a named pipe or a socket, which can be read only once: write it to a file, or give it to a command that reads standard input")
 	ErrDevice    = errors.New("is a device and no file")
 )
 
