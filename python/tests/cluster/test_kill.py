@@ -9,17 +9,19 @@ import pytest
 from lakes import ROOT, catalog, commits, content, leftovers, unlike
 from spark_cluster import HOSTS, environment, tree
 
-# A program that runs tracelake and has a process killed while it does, once.
+# A program that runs tracelake and has a process killed while it does, once. A
+# conversion that ends before its moment comes halves the time of the next one.
 # exec keeps the process: it is the child of the task that Spark started.
 KILLER = """#!/bin/sh
 case "$*" in *--member*)
   if [ ! -d {done} ]; then (
-    sleep {after}
     p=$$
     until tr '\\0' ' ' </proc/$p/cmdline | grep -q -e '{victim}'; do
       p=$(awk '/^PPid/ {{ print $2 }}' /proc/$p/status) || exit
     done
-    kill -0 $$ && mkdir {done} && kill -9 $p
+    sleep $(ls -d {done}.late.* | awk 'BEGIN {{ s = {after} }} {{ s /= 2 }} END {{ print s }}')
+    kill -0 $$ || exec mkdir {done}.late.$$
+    mkdir {done} && kill -9 $p
   ) >/dev/null 2>&1 </dev/null & fi
 esac
 exec {program} "$@"
