@@ -24,7 +24,7 @@ func (p place) old() string     { return p.beside("old") }
 
 // lock makes the parent directory and takes the job for this process; nil means
 // that another one has it.
-func (p place) lock() (*lock, error) {
+func (p place) lock() (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(p.dir), 0o755); err != nil {
 		return nil, err
 	}

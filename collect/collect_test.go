@@ -484,7 +484,7 @@ func TestBusy(t *testing.T) {
 	if got["m good"].Outcome != Busy || sum.Failed != 0 {
 		t.Error(outcomes(got))
 	}
-	l.unlock()
+	l.Close()
 	if got, _ = batch(t, o); got["m good"].Outcome != "ok" {
 		t.Error(outcomes(got))
 	}

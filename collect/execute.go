@@ -47,7 +47,7 @@ func (r *runner) runJob(ctx context.Context, j *Job) Report {
 	if l == nil {
 		return j.report(Busy, "another process runs it")
 	}
-	defer l.unlock()
+	defer l.Close()
 	if err := p.recover(); err != nil {
 		return j.report(isolate.StartFailed, err.Error())
 	}
@@ -206,7 +206,7 @@ func (r *runner) fail(j *Job, class, text string) {
 	if err != nil || l == nil {
 		return
 	}
-	defer l.unlock()
+	defer l.Close()
 	v := judge(j)
 	s := r.newStatus(j)
 	s.Outcome, s.Message = class, text

@@ -44,7 +44,7 @@ func (r *runner) fetch(ctx context.Context, m Model, weights bool) (*modelcache.
 	if err != nil {
 		return nil, err
 	}
-	defer l.unlock()
+	defer l.Close()
 	need := modelcache.Need{Weights: weights, Tokenizer: false}
 	// A pinned commit never changes: what is whole is not asked for again.
 	if s, err := r.cached(m, ""); err == nil && s.Revision == m.Revision && len(s.Check(need)) == 0 {
@@ -125,7 +125,7 @@ func (r *runner) cached(m Model, why string) (*modelcache.Snapshot, error) {
 }
 
 // lockModel waits until no other process fetches the same model.
-func (r *runner) lockModel(ctx context.Context, m Model) (*lock, error) {
+func (r *runner) lockModel(ctx context.Context, m Model) (*os.File, error) {
 	dir := filepath.Join(r.cache, ".locks", "tracelake")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, &modelError{"network", fmt.Sprintf("the model cache cannot be written: %v", err)}

@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"tracelake/analyze/slice":          {"tracelake/analyze/query", "tracelake/kineto"},
 	"tracelake/redact":                 {"tracelake/kineto", "tracelake/internal"},
 	"tracelake/collected":              {"tracelake/schema", "tracelake/internal/regular"},
-	"tracelake/collect":                {"tracelake/collect", "tracelake/internal/regular"},
+	"tracelake/collect":                {"tracelake/collect", "tracelake/internal/filelock", "tracelake/internal/regular"},
 	"tracelake/collect/server":         {},
 	"tracelake/collect/iterations":     {},
 	"tracelake/collect/isolate":        {},

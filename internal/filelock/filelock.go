@@ -1,5 +1,6 @@
 // Package filelock keeps processes apart by locks on files. The kernel drops a
-// lock when its process dies.
+// lock when its process dies. Where the system has no file locks (Have), everybody
+// gets every lock at once.
 package filelock
 
 import (
@@ -25,12 +26,8 @@ const (
 // ErrLocked where somebody else holds it.
 func Acquire(path string, how Mode) (*os.File, error) {
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		f, err := Hold(path, how)
 		if err != nil {
-			return nil, err
-		}
-		if err := Lock(f, how); err != nil {
-			f.Close()
 			return nil, err
 		}
 		// Whoever held the lock before may have removed the file while we
@@ -47,6 +44,21 @@ func Acquire(path string, how Mode) (*os.File, error) {
 			return nil, err
 		}
 	}
+}
+
+// Hold takes the lock of a file that stays where it is, as locks that several
+// hold at once do; closing the file gives it back. With Try it fails with
+// ErrLocked where somebody else holds it.
+func Hold(path string, how Mode) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(f, how); err != nil {
+		f.Close()
+		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
+	}
+	return f, nil
 }
 
 // Release gives a lock back and removes its file.

@@ -13,8 +13,7 @@ const (
 	canRemoveOpen = true
 )
 
-// Lock takes a lock on an open file; closing the file gives it back.
-func Lock(f *os.File, mode Mode) error {
+func lock(f *os.File, mode Mode) error {
 	how := syscall.LOCK_EX
 	switch mode {
 	case Try:

@@ -37,13 +37,9 @@ type move struct {
 // holdLayout keeps the parts of all commits where they are until the result is
 // closed; only one process can hold it alone, to move them.
 func (l *Lake) holdLayout(how filelock.Mode) (*os.File, error) {
-	f, err := os.OpenFile(l.meta(layoutLock), os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := filelock.Hold(l.meta(layoutLock), how)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
-	}
-	if err := filelock.Lock(f, how); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("lake: %s: %w", f.Name(), err)
 	}
 	return f, nil
 }
