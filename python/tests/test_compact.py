@@ -3,29 +3,14 @@
 import json
 import shutil
 
-import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow.dataset as ds
 import pytest
 from conftest import ROOT
+from lakes import content
 
 INPUTS = [ROOT / "testdata" / "demo", ROOT / "testdata" / "own", ROOT / "testdata" / "visible"]
-
-
-def tables(lake):
-    return sorted(p.name for p in lake.iterdir() if p.is_dir() and not p.name.startswith("_"))
-
-
-def content(lake):
-    """Rows and a hash of all rows of each table, whatever their order and files."""
-    con = duckdb.connect()
-    out = {}
-    for table in tables(lake):
-        hive = "false" if table == "traces" else "true"
-        view = f"read_parquet('{lake}/{table}/**/*.parquet', hive_partitioning = {hive}, union_by_name = true)"
-        out[table] = con.sql(f"SELECT count(*), bit_xor(hash(t)), count(DISTINCT trace_id) FROM {view} t").fetchall()[0]
-    return out
 
 
 def files(lake):

@@ -87,11 +87,7 @@ def collect(jobs: typing.Iterable[typing.Sequence[str]], program: str = "", gpus
 
 
 def main(argv: list[str] | None = None) -> int:
-    words = list(sys.argv[1:] if argv is None else argv)
-    flags: list[str] = []
-    if "--" in words:
-        at = words.index("--")
-        words, flags = words[:at], words[at + 1 :]
+    words, flags = task.split_words(sys.argv[1:] if argv is None else argv)
     p = argparse.ArgumentParser(prog="tracelake_ray", description="Converts traces on Ray. What follows -- are flags of tracelake convert.")
     p.add_argument("inputs", nargs="+", metavar="INPUT", help="files, directories, globs or URLs, the same on every machine")
     p.add_argument("-o", "--output", required=True, metavar="LAKE", help="the dataset, the same on every machine")

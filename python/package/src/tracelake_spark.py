@@ -174,11 +174,7 @@ def _spark_url(lake: str) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    words = list(sys.argv[1:] if argv is None else argv)
-    flags: list[str] = []
-    if "--" in words:
-        at = words.index("--")
-        words, flags = words[:at], words[at + 1 :]
+    words, flags = task.split_words(sys.argv[1:] if argv is None else argv)
     p = argparse.ArgumentParser(
         prog="tracelake_spark", description="Converts traces on Apache Spark. What follows -- are flags of tracelake convert."
     )

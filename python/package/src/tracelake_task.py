@@ -56,6 +56,13 @@ def absolute(path: str) -> str:
     return path if is_url(path) else os.path.abspath(path)
 
 
+def split_words(argv: typing.Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments of a driver, and behind -- the flags of convert."""
+    words = list(argv)
+    at = words.index("--") if "--" in words else len(words)
+    return words[:at], words[at + 1 :]
+
+
 def find_program(name: str = "") -> str:
     """The program: the one named, TRACELAKE_BIN, that of the tracelake package, or the one on PATH."""
     named = name or os.environ.get("TRACELAKE_BIN", "")

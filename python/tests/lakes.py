@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "python" / "package" / "src"
 
 
