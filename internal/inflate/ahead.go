@@ -100,10 +100,7 @@ func (r *Reader) lookAhead() {
 		r.ahead, d.src = a, a
 	}
 	a.drop(d.offset())
-	if a.stopped {
-		return
-	}
-	if r.o.share() < l.minShare {
+	if a.stopped || r.o.share() < l.minShare {
 		return
 	}
 	for len(a.queue) < l.pieces && a.srcErr == nil {
@@ -261,13 +258,14 @@ func (a *ahead) pass() {
 // fail gives up the first piece, and all of them where too many fail. The next
 // ones are smaller if its text was too long, else larger: its blocks may be.
 func (a *ahead) fail() {
-	if p, l := a.queue[0], &a.o.limits; p.decoded.ended() && p.full {
+	l := &a.o.limits
+	if p := a.queue[0]; p.decoded.ended() && p.full {
 		a.size = max(l.minPiece, a.size/2)
 	} else {
 		a.size = min(l.maxPiece, a.size*2)
 	}
 	a.pass()
-	if a.failures++; a.failures == a.o.limits.failures {
+	if a.failures++; a.failures == l.failures {
 		a.off()
 	}
 }
@@ -375,45 +373,6 @@ func (s *stream) skipBits(n int64) {
 		s.want(8)
 		s.refill()
 		s.take(uint(n))
-	}
-}
-
-// task is work that one goroutine does, whichever claims it first.
-type task struct {
-	state atomic.Bool
-	done  chan struct{}
-	work  func()
-	then  func() // work for which nobody waits
-}
-
-func (t *task) init(work, then func()) { t.work, t.then, t.done = work, then, make(chan struct{}) }
-
-func (t *task) untouched() bool { return !t.state.Load() }
-
-func (t *task) claim() bool { return t.state.CompareAndSwap(false, true) }
-
-// finish does the work, or waits for it.
-func (t *task) finish() {
-	if t.claim() {
-		t.do()
-	}
-	<-t.done
-}
-
-func (t *task) do() {
-	t.work()
-	close(t.done)
-	if t.then != nil {
-		t.then()
-	}
-}
-
-func (t *task) ended() bool {
-	select {
-	case <-t.done:
-		return true
-	default:
-		return false
 	}
 }
 
