@@ -139,6 +139,11 @@ func (r *remote) kineto(ctx context.Context, head []byte) (*kinetoReader, error)
 	return k, nil
 }
 
+// objectInput is an input of one object.
+func objectInput(s store.Store, info store.Info, named bool) Input {
+	return Input{Path: s.URL(info.Key), Bytes: info.Size, Named: named, remote: &remote{s: s, files: []store.Info{info}}}
+}
+
 // discoverRemote finds inputs in an object store: an object, all below a prefix,
 // or those that match a pattern.
 func discoverRemote(ctx context.Context, arg string, out *Found, add func(Input)) error {
@@ -152,7 +157,7 @@ func discoverRemote(ctx context.Context, arg string, out *Found, add func(Input)
 	if key != "" && !strings.HasSuffix(key, "/") {
 		info, err := s.Stat(ctx, key)
 		if err == nil {
-			add(Input{Path: s.URL(key), Bytes: info.Size, Named: true, remote: &remote{s: s, files: []store.Info{info}}})
+			add(objectInput(s, info, true))
 			return nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -181,7 +186,7 @@ func discoverPattern(ctx context.Context, s store.Store, pattern, prefix string,
 	before := len(out.Inputs)
 	err := s.List(ctx, prefix, func(info store.Info) error {
 		if ok, _ := path.Match(pattern, info.Key); ok {
-			add(Input{Path: s.URL(info.Key), Bytes: info.Size, Named: true, remote: &remote{s: s, files: []store.Info{info}}})
+			add(objectInput(s, info, true))
 		}
 		return nil
 	})
@@ -230,7 +235,7 @@ func (w *remoteWalk) walk(ctx context.Context, list []store.Info) error {
 			w.out.Ignored++
 			continue
 		}
-		w.add(Input{Path: w.s.URL(info.Key), Bytes: info.Size, remote: &remote{s: w.s, files: []store.Info{info}}})
+		w.add(objectInput(w.s, info, false))
 	}
 	for _, info := range list { // in order
 		dir := path.Dir(info.Key)

@@ -12,7 +12,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"tracelake/internal/scratch"
 	"tracelake/schema"
@@ -154,34 +155,17 @@ func (db *DB) fetch(ctx context.Context, script string) error {
 const fetchAtOnce = 8
 
 func (r *remote) copyTable(ctx context.Context, table string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var mu sync.Mutex
-	var first error
-	var wg sync.WaitGroup
-	gate := make(chan struct{}, fetchAtOnce)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(fetchAtOnce)
 	for _, rel := range r.parts[table] {
-		gate <- struct{}{}
-		if ctx.Err() != nil {
-			break
-		}
-		wg.Go(func() {
-			defer func() { <-gate }()
-			if err := r.copyPart(ctx, rel); err != nil {
-				mu.Lock()
-				if first == nil {
-					first = err
-				}
-				mu.Unlock()
-				cancel()
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
 			}
+			return r.copyPart(ctx, rel)
 		})
 	}
-	wg.Wait()
-	if first == nil {
-		first = ctx.Err()
-	}
-	return first
+	return g.Wait()
 }
 
 func (r *remote) copyPart(ctx context.Context, rel string) error {

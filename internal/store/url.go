@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -23,15 +24,7 @@ func Register(scheme string, o Opener) { openers[scheme] = o }
 // IsURL reports whether a name is the URL of an object store.
 func IsURL(name string) bool {
 	scheme, _, ok := strings.Cut(name, "://")
-	if !ok {
-		return false
-	}
-	for _, s := range Schemes {
-		if s == scheme {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(Schemes, scheme)
 }
 
 // Local returns the path that a file URL names, and other names as they are.

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Lake is a dataset in a directory or below a prefix of an object store. Its methods may be called from several
-// goroutines.
+// Lake is a dataset in a directory or below a prefix of an object store. Its
+// methods may be called from several goroutines.
 type Lake struct {
 	root   string // directory; "" in an object store
 	at     place

@@ -94,12 +94,7 @@ func (d directory) put(file, rel string) error {
 	return syncDir(dir)
 }
 
-func (d directory) remove(rel string) error {
-	if err := os.Remove(d.path(rel)); err != nil {
-		return err
-	}
-	return nil
-}
+func (d directory) remove(rel string) error { return os.Remove(d.path(rel)) }
 
 // objects is a place in an object store. It has neither locks nor renames: what
 // a writer puts there has its final name, and counts when its commit is there.
