@@ -308,6 +308,7 @@ func readLists(nullable bool, offsets, durs parquet.ColumnChunk) (v Vector, err 
 	row := int32(-1)
 	var flat []schema.Interval
 	var lens []int32
+	stray := false // an interval outside of any list
 	err = eachValue(offsets, func(x parquet.Value) {
 		if x.RepetitionLevel() == 0 {
 			row++
@@ -316,23 +317,32 @@ func readLists(nullable bool, offsets, durs parquet.ColumnChunk) (v Vector, err 
 				lens = append(lens, 0)
 			}
 		}
-		if !x.IsNull() {
+		switch {
+		case x.IsNull():
+		case len(lens) == 0 || v.Rows[len(lens)-1] != row:
+			stray = true
+		default:
 			flat = append(flat, schema.Interval{OffsetNS: int64(x.Uint64())})
 			lens[len(lens)-1]++
 		}
 	})
+	if stray && err == nil {
+		err = errors.New("an interval outside of any list")
+	}
 	if err != nil {
 		return v, err
 	}
 	k := 0
 	err = eachValue(durs, func(x parquet.Value) {
-		if !x.IsNull() && k < len(flat) {
-			flat[k].DurNS = int64(x.Uint64())
+		if !x.IsNull() {
+			if k < len(flat) {
+				flat[k].DurNS = int64(x.Uint64())
+			}
 			k++
 		}
 	})
 	if err == nil && k != len(flat) {
-		err = errors.New("lists with more offsets than durations")
+		err = fmt.Errorf("lists with %d offsets and %d durations", len(flat), k)
 	}
 	for _, n := range lens {
 		v.Lists = append(v.Lists, flat[:n:n])
