@@ -61,7 +61,7 @@ func TestDatasetInObjectStore(t *testing.T) {
 	}
 	same(t, "after --force", dataset(t, here), dataset(t, want))
 	views, err := os.ReadFile(filepath.Join(here, "_tracelake", "views.sql"))
-	if err != nil || !bytes.Contains(views, []byte("'s3://traces/lake/gpu_events/**/*.parquet'")) || bytes.Contains(views, []byte("endpoint")) {
+	if err != nil || !bytes.Contains(views, []byte("'s3://traces/lake/gpu_events/run=*/rank=*/*.parquet'")) || bytes.Contains(views, []byte("endpoint")) {
 		t.Errorf("views.sql: %v", err)
 	}
 	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {

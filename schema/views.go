@@ -17,7 +17,7 @@ func ViewsSQL(root string, absent ...string) string {
 	for _, t := range Tables {
 		rows := "SELECT " + strings.Join(nullColumns(t), ", ") + "\n  WHERE false"
 		if !slices.Contains(absent, t.Name) {
-			rows = fmt.Sprintf("SELECT * FROM read_parquet(%s, union_by_name = true, %s)", glob(root, t.Name), hive(t.partitioned()))
+			rows = fmt.Sprintf("SELECT * FROM read_parquet(%s, union_by_name = true, %s)", glob(root, t.Name, t.partitioned()), hive(t.partitioned()))
 		}
 		b.WriteString(ViewSQL(t, rows) + ";\n")
 	}
@@ -43,11 +43,17 @@ func ViewSQL(t *Table, rows string) string {
 // may differ in their columns.
 func UserViewSQL(root, name string) string {
 	root = strings.TrimRight(root, "/")
-	return fmt.Sprintf("CREATE OR REPLACE VIEW %s AS\n  SELECT * FROM read_parquet(%s, union_by_name = true, %s);\n", name, glob(root, name), hive(true))
+	return fmt.Sprintf("CREATE OR REPLACE VIEW %s AS\n  SELECT * FROM read_parquet(%s, union_by_name = true, %s);\n", name, glob(root, name, true), hive(true))
 }
 
-func glob(root, table string) string {
-	return sqlText(escapeGlob(root) + "/" + table + "/**/*.parquet")
+// glob names the parts of a table and nothing that other programs keep in its
+// directory, as Delta does in _delta_log.
+func glob(root, table string, partitioned bool) string {
+	dir := escapeGlob(root) + "/" + table
+	if partitioned {
+		dir += "/run=*/rank=*"
+	}
+	return sqlText(dir + "/*.parquet")
 }
 
 func hive(partitioned bool) string {

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"tracelake/schema"
@@ -141,6 +143,11 @@ func (l *Lake) readCommit(traceID string) (Commit, error) {
 // inTables reports whether a path leads to a file of a table.
 func inTables(p string) bool {
 	return filepath.IsLocal(filepath.FromSlash(p)) && !strings.HasPrefix(p, MetaDir)
+}
+
+// isPart reports whether a path is that of a part, whatever names it.
+func isPart(p string) bool {
+	return inTables(p) && partPattern.MatchString(path.Base(p)) && !slices.ContainsFunc(strings.Split(p, "/"), hidden)
 }
 
 // intact reports whether every file of a commit is in place, in full size.

@@ -87,7 +87,10 @@ var textColumns = map[string]string{"diagnostics": "message", "traces": "run"}
 func scan(root, table string) (map[string]int, error) {
 	rows := map[string]int{}
 	err := filepath.WalkDir(filepath.Join(root, table), func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+		if err == nil && e.IsDir() && hidden(e.Name()) {
+			return filepath.SkipDir
+		}
+		if err != nil || e.IsDir() || hidden(e.Name()) {
 			return err
 		}
 		in, err := os.Open(path)
@@ -245,6 +248,61 @@ func TestCompactRuns(t *testing.T) {
 	}
 }
 
+// deltaLog is a file that another program keeps beside parts, and its content.
+const deltaLog = "traces/_delta_log/00000000000000000000.json"
+
+func writeDeltaLog(t *testing.T, l *Lake) {
+	t.Helper()
+	for _, name := range []string{deltaLog, "traces/_delta_log/part-0123456789ab.parquet", "traces/.hidden/x", "traces/_hidden"} {
+		p := l.Abs(name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func checkDeltaLog(t *testing.T, l *Lake) {
+	t.Helper()
+	for _, name := range []string{deltaLog, "traces/_delta_log/part-0123456789ab.parquet", "traces/.hidden/x", "traces/_hidden"} {
+		if data, err := os.ReadFile(l.Abs(name)); err != nil || string(data) != name {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+}
+
+// TestHidden: what other programs keep beside parts, in names that readers pass
+// over, stays when directories are swapped, files are swept and traces replaced.
+func TestHidden(t *testing.T) {
+	l := create(t, t.TempDir())
+	for i := range 4 {
+		if _, err := putRows(l, fmt.Sprint("trace ", i), 0, 5, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeDeltaLog(t, l)
+	if sum, err := l.Compact(t.Context(), CompactOptions{TargetBytes: smallTarget}); err != nil || sum.Merged != 8 {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	checkDeltaLog(t, l)
+	if _, err := putRows(l, "trace 2", 0, 40, true); err != nil { // splits a file
+		t.Fatal(err)
+	}
+	if _, err := l.Sweep(-time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	checkDeltaLog(t, l)
+	checkRows(t, l, "traces")
+	if err := os.MkdirAll(l.Abs("traces/visible"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Compact(t.Context(), CompactOptions{TargetBytes: smallTarget}); err == nil || !strings.Contains(err.Error(), "visible") {
+		t.Errorf("a directory that readers look into: %v", err)
+	}
+}
+
 // TestReplaceShared: a trace that shares files is replaced, and another one
 // removed, and the rows of the rest stay.
 func TestReplaceShared(t *testing.T) {
@@ -380,6 +438,7 @@ func TestKilledCompaction(t *testing.T) {
 		rounds = 5
 	}
 	root := t.TempDir()
+	log := false
 	shared := 0 // traces that survived in merged files
 	for range rounds {
 		runAndKill(t, "compact", root, time.Duration(30+rand.IntN(150))*time.Millisecond)
@@ -389,6 +448,13 @@ func TestKilledCompaction(t *testing.T) {
 		l := create(t, root)
 		if _, err := l.Sweep(-time.Hour); err != nil { // files without a commit
 			t.Fatal(err)
+		}
+		if _, err := os.Stat(l.Abs("traces")); err == nil {
+			if log {
+				checkDeltaLog(t, l)
+			}
+			writeDeltaLog(t, l)
+			log = true
 		}
 		checkRows(t, l, "diagnostics")
 		checkRows(t, l, "traces")

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"tracelake/internal/filelock"
 )
@@ -25,6 +26,7 @@ type change struct {
 	Add    []File   `json:"add"`    // files that take the place of …
 	Remove []string `json:"remove"` // … these
 	Moves  []move   `json:"moves"`
+	Staged string   `json:"staged,omitempty"` // directory within the lake that is swapped with Dir
 }
 
 // move says where the rows of a trace are after a change.
@@ -144,7 +146,7 @@ func (l *Lake) carryOut(c *change, staged string) error {
 		return fmt.Errorf("lake: %w", err)
 	}
 	for _, e := range entries {
-		if slices.Contains(c.Remove, path.Join(c.Dir, e.Name())) {
+		if slices.Contains(c.Remove, path.Join(c.Dir, e.Name())) || e.IsDir() && hidden(e.Name()) {
 			continue
 		}
 		if !e.Type().IsRegular() {
@@ -155,6 +157,9 @@ func (l *Lake) carryOut(c *change, staged string) error {
 		}
 	}
 	if err := syncDir(staged); err != nil {
+		return fmt.Errorf("lake: %w", err)
+	}
+	if c.Staged, err = filepath.Rel(l.root, staged); err != nil {
 		return fmt.Errorf("lake: %w", err)
 	}
 	if err := writeJSON(l.meta(layoutJournal), c, replaceFile); err != nil {
@@ -202,6 +207,9 @@ func (l *Lake) readChange() (c *change, swapped bool, err error) {
 			return nil, false, fmt.Errorf("lake: %s: file %q is outside the tables", name, p)
 		}
 	}
+	if c.Staged != "" && (!filepath.IsLocal(c.Staged) || !strings.HasPrefix(c.Staged, filepath.Join(MetaDir, tempPrefix))) {
+		return nil, false, fmt.Errorf("lake: %s: directory %q is none of a transaction", name, c.Staged)
+	}
 	for _, f := range c.Add {
 		if st, err := os.Stat(l.Abs(f.Path)); err != nil || st.Size() != f.Bytes {
 			return c, false, nil
@@ -218,6 +226,9 @@ func (l *Lake) finishChange() error {
 		return err
 	}
 	if swapped {
+		if err := l.keepHidden(c); err != nil {
+			return err
+		}
 		for _, m := range c.Moves {
 			commit, err := l.readCommit(m.TraceID)
 			if errors.Is(err, fs.ErrNotExist) {
@@ -237,6 +248,35 @@ func (l *Lake) finishChange() error {
 		return fmt.Errorf("lake: %w", err)
 	}
 	return syncDir(l.meta())
+}
+
+// hidden reports whether readers of tables pass over a file or directory, as
+// those of Hive do. Other programs keep their lists there, as Delta does in
+// _delta_log.
+func hidden(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") }
+
+// keepHidden brings hidden directories back from where their directory was
+// swapped to. Nothing else may have removed them: whoever sweeps waits until no
+// change is half done.
+func (l *Lake) keepHidden(c *change) error {
+	if c.Staged == "" {
+		return nil
+	}
+	from := filepath.Join(l.root, c.Staged)
+	entries, err := os.ReadDir(from)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("lake: %w", err)
+	}
+	for _, e := range entries {
+		to := filepath.Join(l.Abs(c.Dir), e.Name())
+		if _, err := os.Lstat(to); err == nil || !hidden(e.Name()) {
+			continue
+		}
+		if err := os.Rename(filepath.Join(from, e.Name()), to); err != nil {
+			return fmt.Errorf("lake: %w", err)
+		}
+	}
+	return syncDir(l.Abs(c.Dir))
 }
 
 // move changes the file of one table and reports whether it was there.

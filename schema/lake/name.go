@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path"
+	"regexp"
 	"strconv"
 
 	"tracelake/internal/digest"
@@ -52,6 +53,9 @@ func PartName(contentDigest, options, run string, rank int64) string {
 // A table that has them as columns is not partitioned: pandas refuses files
 // that repeat a key of their path, and polars lets the key overrule a null.
 func Partitioned(t *schema.Table) bool { return t.Col("run") < 0 && t.Col("rank") < 0 }
+
+// partPattern tells parts from files that other programs put beside them.
+var partPattern = regexp.MustCompile(`^part-[0-9a-f]{12}\.(parquet|arrow)$`)
 
 // PartPath returns the path of a part within the lake, separated by slashes.
 func PartPath(table, run string, rank int64, name string) string {

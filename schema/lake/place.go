@@ -174,7 +174,7 @@ func (o *objects) sweep(l *Lake, s *Swept, limit time.Time) error {
 	live := l.pathsOfCommits()
 	return o.s.List(context.Background(), o.prefix, func(info store.Info) error {
 		rel := strings.TrimPrefix(info.Key, o.prefix)
-		if !inTables(rel) || !strings.HasPrefix(path.Base(rel), "part-") || live[filepath.FromSlash(rel)] || !info.Modified.Before(limit) {
+		if !isPart(rel) || live[filepath.FromSlash(rel)] || !info.Modified.Before(limit) {
 			return nil
 		}
 		if err := o.remove(rel); err != nil {

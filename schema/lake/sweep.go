@@ -45,7 +45,13 @@ func (l *Lake) Sweep(olderThan time.Duration) (Swept, error) {
 	if o := l.remote(); o != nil {
 		return s, o.sweep(l, &s, limit)
 	}
-	err := l.sweepTransactions(&s, limit)
+	// A change that is half done may need what a dead writer left.
+	layout, err := l.apart(nil)
+	if err != nil {
+		return s, err
+	}
+	defer layout.Close()
+	err = l.sweepTransactions(&s, limit)
 	for _, dir := range []string{l.meta(), l.meta(commitsDir)} {
 		sweepFiles(dir, limit)
 	}
@@ -134,11 +140,6 @@ func sweepFiles(dir string, limit time.Time) {
 }
 
 func (l *Lake) sweepParts(s *Swept, limit time.Time) error {
-	layout, err := l.apart(nil)
-	if err != nil {
-		return err
-	}
-	defer layout.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// A commit that cannot be read may name any part: then all of them stay.
@@ -155,7 +156,10 @@ func (l *Lake) sweepParts(s *Swept, limit time.Time) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
-			if err != nil || e.IsDir() || !strings.HasPrefix(e.Name(), "part-") {
+			if err == nil && e.IsDir() && hidden(e.Name()) {
+				return filepath.SkipDir
+			}
+			if err != nil || e.IsDir() || !partPattern.MatchString(e.Name()) {
 				return err
 			}
 			rel, err := filepath.Rel(l.root, path)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import duckdb
 import pyarrow.compute
@@ -123,7 +122,6 @@ def test_recipe(tracelake, tmp_path, format, read):
     lake, warehouse = tmp_path / "lake", tmp_path / "warehouse"
     for folder in ("serving", "training-nsight"):
         tracelake("convert", "-q", ROOT / "testdata" / "demo" / folder, "-o", lake, "--run", "all")
-        shutil.rmtree(lake / "traces" / "_delta_log", ignore_errors=True)
         tracelake("compact", lake)
         want = by_arrow(lake)
         assert want["gpu_events"][0] > 100
