@@ -134,7 +134,7 @@ func (r *remote) kineto(ctx context.Context, head []byte) (*kinetoReader, error)
 		if err != nil {
 			return nil, err
 		}
-		k.base = baseIn(tail)
+		k.how.BaseNS = baseIn(tail)
 	}
 	return k, nil
 }

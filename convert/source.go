@@ -10,6 +10,7 @@ import (
 
 	"tracelake/internal/digest"
 	"tracelake/internal/regular"
+	"tracelake/kineto"
 	"tracelake/nsight"
 	"tracelake/schema"
 	"tracelake/schema/lake"
@@ -33,7 +34,7 @@ func readerOf(path string) reader {
 	switch kind := nsight.Sniff(path); kind {
 	case nsight.None:
 		open := func(context.Context) (io.ReadCloser, error) { return regular.Open(path) }
-		return &kinetoReader{open: open, base: tailBase(path)}
+		return &kinetoReader{open: open, how: kineto.RestartError{BaseNS: tailBase(path)}}
 	default:
 		return &nsightReader{path: path, kind: kind}
 	}

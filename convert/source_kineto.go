@@ -14,8 +14,7 @@ import (
 // changes how they are read.
 type kinetoReader struct {
 	open func(context.Context) (io.ReadCloser, error)
-	base int64
-	skip int
+	how  kineto.RestartError
 }
 
 func (*kinetoReader) source() string { return "kineto" }
@@ -31,12 +30,12 @@ func (k *kinetoReader) read(ctx context.Context, o reading) (*loaded, error) {
 		src = &countingReader{r: f, f: o.progress}
 	}
 	res, err := kineto.Read(ctx, src, kineto.Options{
-		Workers: o.o.Workers, ChunkSize: o.o.ChunkSize, RowGroup: o.o.RowGroup, BaseNS: k.base, SkipTo: k.skip,
+		Workers: o.o.Workers, ChunkSize: o.o.ChunkSize, RowGroup: o.o.RowGroup, BaseNS: k.how.BaseNS, BaseKnown: k.how.BaseKnown, SkipTo: k.how.SkipTo,
 		RowGroups: o.sink, Wanted: o.o.wanted, Gate: o.gate, Share: o.share, SizeHint: o.size,
 	})
 	var again *kineto.RestartError
 	if errors.As(err, &again) {
-		k.base, k.skip = again.BaseNS, again.SkipTo
+		k.how = *again
 		return nil, errAgain{}
 	}
 	if err != nil {

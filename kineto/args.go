@@ -75,6 +75,9 @@ func (d *decoder) appendSlot(o []byte, s slot) []byte {
 	case kindFloat:
 		return appendFloat(o, math.Float64frombits(uint64(v)))
 	case kindText:
+		if d.asJSON.has(s) {
+			return append(o, d.out.strs.at(uint32(v))...)
+		}
 		return appendQuoted(o, d.out.strs.at(uint32(v)))
 	case kindJSON:
 		return append(o, d.out.strs.at(uint32(v))...)

@@ -63,7 +63,7 @@ func (c *committer) run() error {
 		if first {
 			c.pos = int64(j.start)
 			c.baseNS = c.p.o.BaseNS
-			if h := c.p.header.parse(); h.BaseNS.OK {
+			if h := c.p.header.parse(); h.BaseNS.OK && !c.p.o.BaseKnown {
 				c.baseNS = h.BaseNS.V
 			}
 			first = false
@@ -286,10 +286,10 @@ func (c *committer) finish() error {
 	}
 	head := h.parse()
 	if head.BaseNS.OK && head.BaseNS.V != c.baseNS {
-		return &RestartError{BaseNS: head.BaseNS.V, SkipTo: c.p.o.SkipTo}
+		return &RestartError{BaseNS: head.BaseNS.V, BaseKnown: true, SkipTo: c.p.o.SkipTo}
 	}
 	if !head.BaseNS.OK && c.baseNS != 0 {
-		return &RestartError{SkipTo: c.p.o.SkipTo}
+		return &RestartError{BaseKnown: true, SkipTo: c.p.o.SkipTo}
 	}
 	if h.array && c.phases == 0 {
 		return reject("not a trace: a JSON array without events")
@@ -331,8 +331,8 @@ func (c *committer) readTrailer(h *headerText) error {
 			if c.p.o.SkipTo > 16 {
 				return rejectAt(c.trailAt, "more than 16 event arrays")
 			}
-			return &RestartError{BaseNS: c.p.o.BaseNS, SkipTo: h.events - 1}
-		case h.events < events:
+			return &RestartError{BaseNS: c.p.o.BaseNS, BaseKnown: c.p.o.BaseKnown, SkipTo: h.events - 1}
+		case h.other:
 			return rejectAt(c.trailAt, "not a trace: a second traceEvents that is no array replaces the first")
 		}
 	}

@@ -49,6 +49,8 @@ type decoder struct {
 	set     slotSet
 	other   []argument // values without a slot
 	odd     bool       // a slot's value stands in other because it did not fit
+	anyJSON bool       // asJSON holds something
+	asJSON  slotSet    // text slots whose value was JSON other than a string
 	sawArgs bool
 	start   int // of the event
 	nameID  uint32
@@ -164,6 +166,9 @@ func (d *decoder) run(i, stop int) (next int, st status) {
 				continue
 			}
 			d.out.add(schema.NonObjectEvent, s, "member of the event array is not an object")
+			for _, n := range flawsOf(d.b[s:e], s) {
+				d.out.add(n.code, int(n.offset), n.message)
+			}
 			d.out.members++
 			if d.b[i] == ',' {
 				i++
@@ -177,6 +182,9 @@ func (d *decoder) clear() {
 	d.set = slotSet{}
 	d.other = d.other[:0]
 	d.odd, d.sawArgs = false, false
+	if d.anyJSON {
+		d.anyJSON, d.asJSON = false, slotSet{}
+	}
 	d.nameID = 0
 	d.pend = d.pend[:0]
 }
@@ -186,13 +194,7 @@ func (d *decoder) note(code schema.Code, offset int, message string) {
 	d.pend = append(d.pend, note{code: code, offset: int64(offset), message: message})
 }
 
-func (d *decoder) noteFlaws(f flaw, offset int) {
-	for _, c := range flawCodes {
-		if f&c.f != 0 {
-			d.note(c.code, offset, c.message)
-		}
-	}
-}
+func (d *decoder) noteFlaws(f flaw, offset int) { d.pend = appendFlaws(d.pend, f, offset) }
 
 // events decodes events from the brace at i on, as run does for members. It
 // returns stopped at any member that is not an object, too.

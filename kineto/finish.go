@@ -294,12 +294,31 @@ func (d *decoder) finishTimed(tab tableID) {
 	if d.set.has(slotDur) {
 		d.keepTime(slotDur)
 	}
+	if tab == tabMetadata {
+		d.oneValue()
+	}
 	d.putSlots(spec, t, row)
+}
+
+// oneValue leaves one of the two arguments that a metadata event may have for
+// its value, and moves the other one to the other arguments.
+func (d *decoder) oneValue() {
+	if !d.set.has(slotArgName) || !d.set.has(slotArgLabels) {
+		return
+	}
+	s := slotArgLabels
+	if d.set.has(slotName) && string(d.out.strs.at(uint32(d.val[slotName]))) == "process_labels" {
+		s = slotArgName
+	}
+	d.scratch = d.appendSlot(d.scratch[:0], s)
+	id, _ := d.out.strs.put(d.scratch)
+	d.addOther(argument{key: slots[s].name, slot: -1, val: id})
+	d.set.del(s)
 }
 
 // keepTime moves a time without a column to the other arguments.
 func (d *decoder) keepTime(s slot) {
-	d.scratch = strconv.AppendFloat(d.scratch[:0], float64(d.val[s])/1000, 'f', -1, 64)
+	d.scratch = appendMicros(d.scratch[:0], d.val[s])
 	id, _ := d.out.strs.put(d.scratch)
 	d.addOther(argument{key: slots[s].name, top: true, slot: -1, val: id})
 }

@@ -13,6 +13,22 @@ const (
 	flawQuote
 )
 
+// appendFlaws adds a note for each flaw of what stands at offset.
+func appendFlaws(notes []note, f flaw, offset int) []note {
+	for _, c := range flawCodes {
+		if f&c.f != 0 {
+			notes = append(notes, note{code: c.code, offset: int64(offset), message: c.message})
+		}
+	}
+	return notes
+}
+
+// flawsOf returns what is wrong with a value that is passed over.
+func flawsOf(value []byte, offset int) []note {
+	_, f := appendCompact(nil, value)
+	return appendFlaws(nil, f, offset)
+}
+
 var flawCodes = []struct {
 	f       flaw
 	code    schema.Code

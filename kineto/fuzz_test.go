@@ -73,6 +73,9 @@ func FuzzNumbers(f *testing.F) {
 		if ns, is := decimalNS(s); ok && (!is || ns != want) {
 			t.Fatalf("decimalNS %s = %d %v, want %d", s, ns, is, want)
 		}
+		if back, is := decimalNS(string(appendMicros(nil, want))); ok && (!is || back != want) {
+			t.Fatalf("%d ns became %s, which is %d", want, appendMicros(nil, want), back)
+		}
 		if v, e, fast := parseInt(b, 0); fast {
 			if n, err := strconv.ParseInt(s, 10, 64); err != nil || n != v || e != len(s) {
 				t.Fatalf("parseInt %s = %d end %d", s, v, e)

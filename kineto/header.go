@@ -49,12 +49,25 @@ type headerText struct {
 	raw    map[string][]byte
 	order  []string
 	notes  []note
-	events int // event arrays seen
+	events int  // event arrays seen
+	other  bool // the last value of traceEvents is no array
+	sep    separator
 }
+
+// separator says what stands before the next member of the header.
+type separator uint8
+
+const (
+	sepNone   separator = iota // the opening brace
+	sepMember                  // a member
+	sepComma                   // a comma
+)
 
 func (h *headerText) put(key string, val []byte, offset int64) {
 	v, f := appendCompact(nil, val)
-	if f&^flawControl != 0 {
+	if f == flawControl {
+		h.flaws(appendFlaws(nil, f, int(offset)))
+	} else if f != 0 {
 		h.note(schema.BrokenHeader, offset, "value of "+quoteShort([]byte(key))+" is not JSON and was mended")
 	}
 	if _, ok := h.raw[key]; !ok {
@@ -64,7 +77,15 @@ func (h *headerText) put(key string, val []byte, offset int64) {
 }
 
 func (h *headerText) note(code schema.Code, offset int64, message string) {
-	h.notes = append(h.notes, note{code: code, offset: offset, member: schema.Null, message: message})
+	if len(h.notes) < maxHeaderNotes {
+		h.notes = append(h.notes, note{code: code, offset: offset, member: schema.Null, message: message})
+	}
+}
+
+func (h *headerText) flaws(notes []note) {
+	for _, n := range notes {
+		h.note(n.code, n.offset, n.message)
+	}
 }
 
 const eventsKey = "traceEvents"
@@ -106,10 +127,17 @@ func (h *headerText) members(b []byte, i, end int, base int64, final bool, skip 
 			return h.cut(final, base+int64(i))
 		}
 		if b[i] == ',' {
+			if h.sep != sepMember {
+				h.note(schema.TrailingComma, base+int64(i), "comma without a member of the header before it")
+			}
+			h.sep = sepComma
 			i++
 			continue
 		}
 		if b[i] == '}' {
+			if h.sep == sepComma {
+				h.note(schema.TrailingComma, base+int64(i), "comma behind the last member of the header")
+			}
 			return i + 1, nil
 		}
 		if b[i] != '"' {
@@ -120,8 +148,9 @@ func (h *headerText) members(b []byte, i, end int, base int64, final bool, skip 
 			return h.cut(final, base+int64(end))
 		}
 		key := b[i+1 : q]
-		if escaped {
-			key, _ = unescape(nil, key)
+		var f flaw
+		if escaped || !clean(key) {
+			key, f = unescape(nil, key)
 		}
 		s := i
 		i = skipSpace(b, q+1, end)
@@ -132,14 +161,19 @@ func (h *headerText) members(b []byte, i, end int, base int64, final bool, skip 
 		if i >= end {
 			return h.cut(final, base+int64(i))
 		}
+		if h.sep == sepMember {
+			h.note(schema.MissingComma, base+int64(s), "no comma before a member of the header")
+		}
+		h.sep = sepMember
+		h.flaws(appendFlaws(nil, f, int(base)+s))
 		if string(key) == eventsKey {
 			if b[i] == '[' {
-				h.events++
+				h.events, h.other = h.events+1, false
 				if h.events > skip {
 					return i + 1, nil
 				}
 			} else {
-				h.events = 0
+				h.other = true
 			}
 		}
 		e := skipValue(b, i, end)
@@ -155,7 +189,9 @@ func (h *headerText) members(b []byte, i, end int, base int64, final bool, skip 
 		if n := skipSpace(b, e, end); n < end && b[n] != ',' && b[n] != '}' {
 			return h.lost(b, s, end, base, final)
 		}
-		if string(key) != eventsKey {
+		if string(key) == eventsKey { // events that do not count
+			h.flaws(flawsOf(b[i:e], int(base)+i))
+		} else {
 			h.put(string(key), b[i:e], base+int64(i))
 		}
 		i = e
@@ -189,7 +225,7 @@ func (h *headerText) lost(b []byte, i, end int, base int64, final bool) (int, er
 			if j < end && b[j] == ':' {
 				if j = skipSpace(b, j+1, end); j < end && b[j] == '[' {
 					h.note(schema.BrokenHeader, base+int64(i), "header could not be read from here to "+eventsKey)
-					h.events = 1
+					h.events, h.sep = 1, sepMember
 					return j + 1, nil
 				}
 			}

@@ -10,6 +10,7 @@ const (
 
 	maxEventBytes   = 64 << 20 // one event, or one value of the header
 	maxHeaderBytes  = 64 << 20 // all text before or after the event array
+	maxHeaderNotes  = 1000     // notes of the header that are kept
 	maxDepth        = 1000     // nested arrays and objects within one value
 	maxDynamicKeys  = 100      // argument keys without a column that are learned
 	maxTransitions  = 8        // remembered texts between two keys

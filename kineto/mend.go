@@ -224,7 +224,10 @@ func (m *mender) write() (o []byte, flaws []flaw) {
 		if c := o[len(o)-1]; c != '{' {
 			o = append(o, ',')
 		}
-		k, _ := unescape(nil, p.key)
+		k, f := unescape(nil, p.key)
+		if f != 0 {
+			flaws = append(flaws, f)
+		}
 		o = append(appendQuoted(o, k), ':')
 		switch {
 		case p.args > 0:

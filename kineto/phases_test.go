@@ -98,3 +98,54 @@ func TestVendors(t *testing.T) {
 		t.Errorf("%d other events of 6", n)
 	}
 }
+
+// TestMetadataWithTwoValues: a row has one value, the other stays an argument.
+func TestMetadataWithTwoValues(t *testing.T) {
+	for name, want := range map[string]string{
+		"process_name":   `args_json="{\"labels\":\"y\"}"`,
+		"process_labels": `args_json="{\"name\":\"x\"}"`,
+	} {
+		got := readAll(t, from([]byte(`[{"ph":"M","name":"`+name+`","pid":1,"args":{"name":"x","labels":"y"}}]`)), Options{})
+		if rows := got.rows["metadata"]; len(rows) != 1 || strings.Count(rows[0], "value=") != 1 || !strings.Contains(rows[0], want) {
+			t.Errorf("%s: %v, want %s", name, rows, want)
+		}
+	}
+}
+
+// TestOneSlotPerColumn: two slots for one column would put two values in a row.
+func TestOneSlotPerColumn(t *testing.T) {
+	for id := range specs {
+		s := &specs[id]
+		taken := map[int16]slot{}
+		for x, c := range s.slotCol {
+			if c < 0 || s.special.has(x) || tableID(id) == tabMetadata && x == slotArgLabels {
+				continue
+			}
+			if other, ok := taken[c]; ok {
+				t.Errorf("%s: %s and %s are for column %s", s.table.Name, slots[other].name, slots[x].name, s.table.Columns[c].Name)
+			}
+			taken[c] = x
+		}
+	}
+}
+
+// TestLastArrayCounts: of equal keys the last one counts, also when one between
+// them is no array.
+func TestLastArrayCounts(t *testing.T) {
+	got := readAll(t, from([]byte(`{"traceEvents":["h"],"traceEvents":7,"traceEvents":[{"ph":"i","name":"a"}]}`)), Options{})
+	if len(got.rows["instants"]) != 1 {
+		t.Errorf("%+v", got)
+	}
+	got = readAll(t, from([]byte(`{"traceEvents":[{"ph":"i","name":"a"}],"traceEvents":7}`)), Options{})
+	if !strings.Contains(got.err, "no array") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestBasesOnBothSides: a base behind the events replaces one before them.
+func TestBasesOnBothSides(t *testing.T) {
+	got := readAll(t, from([]byte(`{"baseTimeNanoseconds":5,"traceEvents":[{"ph":"i","ts":1}],"baseTimeNanoseconds":7}`)), Options{})
+	if rows := got.rows["instants"]; len(rows) != 1 || !strings.Contains(rows[0], "start_ns=1007 ") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -20,6 +20,7 @@ type Options struct {
 	ChunkSize int   // bytes of text per chunk; 0 means DefaultChunkSize
 	RowGroup  int   // rows per row group; 0 means DefaultRowGroup
 	BaseNS    int64 // base to assume until the header says otherwise
+	BaseKnown bool  // BaseNS is what the header says in the end
 	SkipTo    int   // event array that counts, from 0, where a trace has several
 
 	// RowGroups receives the rows of the tables that are written while the
@@ -106,8 +107,9 @@ type Kind struct{ Phase, Category string }
 // RestartError says that the trace must be read again with other options:
 // something behind the events changes how they are read.
 type RestartError struct {
-	BaseNS int64
-	SkipTo int
+	BaseNS    int64
+	BaseKnown bool
+	SkipTo    int
 }
 
 func (e *RestartError) Error() string { return "the trace has to be read again" }

@@ -57,6 +57,9 @@ func readRows(t testing.TB, text []byte, o Options) (map[int64][]row, *Result, e
 					if cols[c].Rows != nil {
 						r = int(cols[c].Rows[k])
 					}
+					if k > 0 && cols[c].Rows != nil && cols[c].Rows[k-1] >= cols[c].Rows[k] {
+						t.Fatalf("%s.%s has two values in row %d", tab.Name, tab.Columns[c].Name, r)
+					}
 					set(r, value(&tab.Columns[c], x, func(i int64) string { return cols[c].Dict[i] }))
 				}
 			})
@@ -66,7 +69,7 @@ func readRows(t testing.TB, text []byte, o Options) (map[int64][]row, *Result, e
 		res, err := Read(context.Background(), bytes.NewReader(text), o)
 		var again *RestartError
 		if errors.As(err, &again) && try < 20 {
-			o.BaseNS, o.SkipTo = again.BaseNS, again.SkipTo
+			o.BaseNS, o.BaseKnown, o.SkipTo = again.BaseNS, again.BaseKnown, again.SkipTo
 			continue
 		}
 		if err != nil {

@@ -38,7 +38,7 @@ func readAll(t testing.TB, src func() io.Reader, o Options) outcome {
 		res, err := Read(context.Background(), src(), o)
 		var again *RestartError
 		if errors.As(err, &again) && try < 20 {
-			o.BaseNS, o.SkipTo = again.BaseNS, again.SkipTo
+			o.BaseNS, o.BaseKnown, o.SkipTo = again.BaseNS, again.BaseKnown, again.SkipTo
 			continue
 		}
 		var rejected *RejectedError

@@ -167,7 +167,15 @@ func (d *decoder) key(g *step, i int, inArgs bool) int {
 		}
 		name := b[s:q]
 		if escaped || !clean(name) {
-			name, _ = unescape(nil, name)
+			var f flaw
+			if name, f = unescape(nil, name); f != 0 {
+				if g.flags&stepEnds != 0 { // the note belongs to the event that begins here
+					g.res, g.next = stepBad, i
+					return -1
+				}
+				d.noteFlaws(f, s)
+				g.learn = false
+			}
 		}
 		if inArgs || string(name) != "args" {
 			d.lookup(g, name, inArgs)

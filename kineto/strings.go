@@ -45,6 +45,9 @@ func (d *decoder) setText(s slot, id uint32, quote int) int {
 	if s == slotName {
 		d.nameID = id
 	}
+	if d.anyJSON {
+		d.asJSON.del(s)
+	}
 	return quote + 1
 }
 

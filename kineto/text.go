@@ -1,6 +1,7 @@
 package kineto
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"unicode/utf16"
@@ -154,6 +155,7 @@ func appendQuoted(dst, s []byte) []byte {
 func appendCompact(dst, s []byte) (out []byte, f flaw) {
 	start := len(dst)
 	out = dst
+	apart := true // no word stands right before the next one
 	for i := 0; i < len(s); {
 		switch c := s[i]; {
 		case isSpace(c):
@@ -171,15 +173,18 @@ func appendCompact(dst, s []byte) (out []byte, f flaw) {
 				f |= g
 				out = appendQuoted(out, t)
 			}
-			i = q + 1
+			i, apart = q+1, true
 		case c == '{' || c == '}' || c == '[' || c == ']' || c == ',' || c == ':':
 			if (c == '}' || c == ']') && len(out) > start && out[len(out)-1] == ',' {
 				out = out[:len(out)-1] // a comma before a closing bracket
 				f |= flawWord
 			}
 			out = append(out, c)
-			i++
+			i, apart = i+1, true
 		default:
+			if !apart { // "1 2" must not become 12
+				return appendQuoted(out[:start], toValid(s)), f | flawWord
+			}
 			e := i
 			for e < len(s) && !isDelim(s[e]) && s[e] != ':' && s[e] != '"' && s[e] != '{' && s[e] != '[' {
 				e++
@@ -194,7 +199,7 @@ func appendCompact(dst, s []byte) (out []byte, f flaw) {
 				f |= flawWord
 				out = appendQuoted(out, toValid(w))
 			}
-			i = e
+			i, apart = e, false
 		}
 	}
 	if !json.Valid(out[start:]) {
@@ -219,3 +224,20 @@ func closing(s []byte, i int) int {
 
 // appendFloat appends a finite float as JSON.
 func appendFloat(dst []byte, f float64) []byte { return strconv.AppendFloat(dst, f, 'g', -1, 64) }
+
+// appendMicros appends nanoseconds as a JSON number of microseconds, exactly.
+func appendMicros(dst []byte, ns int64) []byte {
+	if ns < 0 {
+		dst = append(dst, '-')
+	}
+	u := uint64(ns)
+	if ns < 0 {
+		u = -u
+	}
+	dst = strconv.AppendUint(dst, u/1000, 10)
+	if frac := u % 1000; frac > 0 {
+		dst = append(dst, '.', byte('0'+frac/100), byte('0'+frac/10%10), byte('0'+frac%10))
+		dst = bytes.TrimRight(dst, "0")
+	}
+	return dst
+}

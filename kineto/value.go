@@ -78,6 +78,13 @@ func (d *decoder) drop(s slot) {
 	}
 }
 
+// setJSON keeps JSON that is no string in a slot for text or JSON.
+func (d *decoder) setJSON(s slot, id uint32, e int) int {
+	d.anyJSON = true
+	d.asJSON.add(s)
+	return d.setInt(s, int64(id), e)
+}
+
 func (d *decoder) setInt(s slot, v int64, e int) int {
 	d.val[s] = v
 	d.drop(s)
@@ -98,7 +105,11 @@ func (d *decoder) slowValue(s slot, i int) int {
 	}
 	kind := slots[s].kind
 	if b[i] == '"' {
-		t := bytes.TrimSpace(b[i+1 : e-1])
+		t := b[i+1 : e-1]
+		if bytes.IndexByte(t, '\\') >= 0 {
+			t, _ = unescape(nil, t)
+		}
+		t = bytes.TrimSpace(t)
 		switch kind {
 		case kindInt, kindWho:
 			if v, ok := intText(t); ok {
@@ -123,9 +134,7 @@ func (d *decoder) slowValue(s slot, i int) int {
 	}
 	if b[i] == '[' || b[i] == '{' {
 		if kind == kindText {
-			d.val[s] = int64(d.json(b[i:e], i))
-			d.set.add(s)
-			return e
+			return d.setJSON(s, d.json(b[i:e], i), e)
 		}
 		d.note(schema.OddArgument, i, "nested value where "+slots[s].name+" has a plain one")
 		return d.otherSlot(s, i, e)
@@ -161,9 +170,7 @@ func (d *decoder) slowValue(s slot, i int) int {
 	}
 	if kind == kindText || kind == kindJSON {
 		if id := d.json(b[i:e], i); json.Valid(b[i:e]) {
-			d.val[s] = int64(id)
-			d.set.add(s)
-			return e
+			return d.setJSON(s, id, e)
 		}
 		return d.otherSlot(s, i, e)
 	}
