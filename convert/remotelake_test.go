@@ -67,8 +67,30 @@ func TestDatasetInObjectStore(t *testing.T) {
 	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
 		t.Errorf("temporary files stay: %v", left)
 	}
-	if _, err := Open(Options{Output: at, TargetFileSize: 1, Writer: "test"}); err == nil {
-		t.Error("files of a bucket are merged")
+}
+
+// TestTargetSizeInObjectStore: files of a bucket are merged as those of a
+// directory are, and a forced import cleans what it replaced.
+func TestTargetSizeInObjectStore(t *testing.T) {
+	s := storetest.Start(t)
+	dir := t.TempDir()
+	for _, to := range []string{dir, s.URL("lake")} {
+		imported(t, Options{Run: "r", Output: to, TargetFileSize: 64 << 20}, "../testdata/demo")
+		imported(t, Options{Run: "r", Output: to, Force: true}, "../testdata/demo/serving")
+		imported(t, Options{Run: "r", Output: to, TargetFileSize: 64 << 20}, "../testdata/demo")
+	}
+	here := filepath.Join(s.Dir, "lake")
+	for _, table := range []string{"traces", "gpu_events", "diagnostics"} {
+		got, want := parts(t, here, table), parts(t, dir, table)
+		if len(got) != len(want) {
+			t.Errorf("%s: %d files in the bucket, %d in the directory", table, len(got), len(want))
+		}
+	}
+	_, reports := imported(t, Options{Run: "r", Output: s.URL("lake")}, "../testdata/demo")
+	for name, r := range reports {
+		if r.Skipped != AlreadyThere {
+			t.Errorf("%s was imported again", name)
+		}
 	}
 }
 

@@ -42,9 +42,6 @@ func Open(o Options) (*Importer, error) {
 	if err := checkFormat(l, o.Format); err != nil {
 		return nil, err
 	}
-	if o.TargetFileSize > 0 && l.Remote() {
-		return nil, fmt.Errorf("%s: files are merged on a file system only; convert without a target size", l.Root())
-	}
 	if !o.Member {
 		if err := l.Tidy(staleAfter); err != nil {
 			return nil, err
@@ -140,6 +137,8 @@ func (c *importer) finish(ctx context.Context, inputs []Input, jobs jobsDone, su
 			return err
 		}
 		sum.Compacted = &done
+	} else if err := c.lake.Clean(ctx); err != nil {
+		return err
 	}
 	return c.writeViews()
 }

@@ -35,7 +35,11 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, mixed, err := parts(l)
+	commits, err := l.Settled()
+	if err != nil {
+		return nil, err
+	}
+	files, mixed, err := parts(l, commits)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +49,7 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 	}
 	db := &DB{spill: spill}
 	if l.Remote() {
-		db.remote = newRemote(l, files, mixed, filepath.Join(spill.Path(), "parts"))
+		db.remote = newRemote(l, commits, files, mixed, filepath.Join(spill.Path(), "parts"))
 		files = db.remote.copies()
 	}
 	if err := db.open(ctx, files, mixed, o); err != nil {

@@ -26,15 +26,15 @@ import (
 type remote struct {
 	l      *lake.Lake
 	dir    string
-	parts  map[string][]string // paths within the lake by table, of tables that are not here yet
-	bytes  map[string]int64    // by table
+	parts  map[string][]string        // paths within the lake by table, of tables that are not here yet
+	bytes  map[string]int64           // by table
+	keep   map[string]map[string]bool // traces whose rows count, by path, of parts that have rows of others
 	mixed  bool
 	before map[string][]string // words in the definition of a view or macro, by its name
 }
 
-func newRemote(l *lake.Lake, files map[string][]string, mixed bool, dir string) *remote {
-	r := &remote{l: l, dir: dir, parts: map[string][]string{}, bytes: map[string]int64{}, mixed: mixed, before: map[string][]string{}}
-	commits, _ := l.Commits() // what they say was read a moment ago
+func newRemote(l *lake.Lake, commits []lake.Commit, files map[string][]string, mixed bool, dir string) *remote {
+	r := &remote{l: l, dir: dir, parts: map[string][]string{}, bytes: map[string]int64{}, keep: lake.Keep(commits), mixed: mixed, before: map[string][]string{}}
 	sizes := map[string]int64{}
 	for _, c := range commits {
 		for _, f := range c.Files {
@@ -176,9 +176,9 @@ func (r *remote) copyPart(ctx context.Context, rel string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	err := r.l.Fetch(ctx, rel, to)
+	err := r.l.Fetch(ctx, rel, to, r.keep[rel])
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w; if it was not replaced at this moment, import its trace again with --force", err)
+		return fmt.Errorf("%w; ask again: it may have been merged or replaced at this moment; if it was not, import its trace again with --force", err)
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"tracelake/convert"
 	_ "tracelake/internal/store/cloud"
 	"tracelake/internal/store/storetest"
+	"tracelake/schema/lake"
 )
 
 // TestRemote asks a dataset in a bucket and its twin in a directory the same.
@@ -60,6 +61,32 @@ func TestRemote(t *testing.T) {
 			t.Errorf("analyze %s differs", a.Name)
 		}
 	}
+	// Merged, then partly imported again: rows in merged files no longer count.
+	l, err := lake.Create(s.URL("lake"), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Compact(t.Context(), lake.CompactOptions{TargetBytes: 64 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	serving, err := convert.Discover([]string{"../../testdata/demo/serving"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := convert.Options{Output: s.URL("lake"), Writer: "test", Run: "r", Force: true, Member: true}
+	if _, err := convert.Run(t.Context(), serving, o, nil); err != nil {
+		t.Fatal(err)
+	}
+	if stale := staleFiles(t, l); stale == 0 {
+		t.Error("no file has rows that do not count")
+	}
+	merged := open(t, s.URL("lake"))
+	for _, table := range []string{"gpu_events", "traces", "diagnostics", "activities"} {
+		q := "SELECT trace_id, count(*) FROM " + table + " GROUP BY 1 ORDER BY 1"
+		if got, want := csvOf(t, merged, q), csvOf(t, local, q); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", q, got, want)
+		}
+	}
 	if err := os.RemoveAll(filepath.Join(s.Dir, "lake", "flows")); err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +94,15 @@ func TestRemote(t *testing.T) {
 	if _, err := again.Query(t.Context(), "FROM query_table(['flows'])"); err == nil || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("a part that is gone: %v", err)
 	}
+}
+
+func staleFiles(t *testing.T, l *lake.Lake) int {
+	t.Helper()
+	commits, err := l.Commits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(lake.Keep(commits))
 }
 
 func csvOf(t *testing.T, db *DB, q string) string {

@@ -85,11 +85,7 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'
 
 // parts returns the committed files of every table, and whether they were
 // written with different schema versions.
-func parts(l *lake.Lake) (files map[string][]string, mixed bool, err error) {
-	commits, err := l.Settled()
-	if err != nil {
-		return nil, false, err
-	}
+func parts(l *lake.Lake, commits []lake.Commit) (files map[string][]string, mixed bool, err error) {
 	seen := map[string]bool{} // files of several traces
 	files = map[string][]string{}
 	for _, c := range commits {

@@ -105,9 +105,6 @@ func (o *convertOptions) options(inputs []convert.Input) (convert.Options, error
 	if out.Compression, err = columnar.ParseCompression(o.compression); err != nil {
 		return out, errUsage("--compression: %v", err)
 	}
-	if store.IsURL(o.output) && o.target > 0 {
-		return out, errUsage("--target-file-size: files are merged on a file system only")
-	}
 	if out.Format == columnar.Arrow && o.target > 0 {
 		return out, errUsage("--target-file-size: Arrow files are not merged")
 	}

@@ -41,7 +41,9 @@ Files that are half the target or larger are left alone.
 It may run beside imports and queries: a directory changes in one step, so that
 its readers see the files before or after, never both; a query that has listed
 files but not opened them can fail and may be repeated. When the command is
-killed nothing is lost. It needs a local Linux or macOS file system.`,
+killed nothing is lost. It needs a local Linux or macOS file system, or an object
+store that knows conditional writes, where tools that list directories must wait
+until it has ended.`,
 		Args: arguments(1, 1, "give a dataset"),
 		RunE: func(c *cobra.Command, args []string) error {
 			comp, err := columnar.ParseCompression(compression)
@@ -98,7 +100,7 @@ func newVacuumCommand() *cobra.Command {
 		Long: `Remove unfinished files whose writer is dead, and files that belong to no trace.
 What a writer of this machine left goes at once. What one of another machine
 left, and files without a trace, go when they are older than --older-than, which
-must be longer than any import takes. Committed rows are never touched.`,
+must be longer than any import or compact takes. Committed rows are never touched.`,
 		Args: arguments(1, 1, "give a dataset"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if age < 0 {

@@ -17,6 +17,12 @@ type Info struct {
 	Version  string    // another one for other content; "" where the store has none
 }
 
+// If is the condition of a write; the zero value is none.
+type If struct {
+	Absent  bool   // there is no such object
+	Version string // it has this version
+}
+
 // Store holds objects under keys separated by slashes. Errors are of type
 // *Error. It may be used by several goroutines.
 type Store interface {
@@ -35,9 +41,9 @@ type Store interface {
 	Read(ctx context.Context, info Info, offset, length int64) (io.ReadCloser, error)
 	// Get returns a small object, of at most limit bytes.
 	Get(ctx context.Context, key string, limit int64) ([]byte, error)
-	// Put writes an object, all of it or nothing. With create it fails with
-	// fs.ErrExist where there is one.
-	Put(ctx context.Context, key string, src io.ReadSeeker, size int64, create bool) error
+	// Put writes an object, all of it or nothing. Where the condition does not hold
+	// it fails: with fs.ErrExist, or with an error of the kind Changed.
+	Put(ctx context.Context, key string, src io.ReadSeeker, size int64, on If) error
 	// Remove removes an object; one that is not there is no error.
 	Remove(ctx context.Context, key string) error
 }

@@ -85,7 +85,8 @@ type File struct {
 	Rows  int64  `json:"rows"`
 	Bytes int64  `json:"bytes"` // of the whole file
 	// Shared files hold rows of other traces, too: Compact merged them.
-	Shared bool `json:"shared,omitempty"`
+	Shared   bool  `json:"shared,omitempty"`
+	FileRows int64 `json:"file_rows,omitempty"` // of all traces of a shared file
 }
 
 // Commit is the content of _tracelake/commits/<trace_id>.json: it says that
@@ -120,11 +121,24 @@ func commitPath(traceID string) string {
 
 // readCommit returns fs.ErrNotExist where the trace is not in the lake.
 func (l *Lake) readCommit(traceID string) (Commit, error) {
-	var c Commit
 	data, err := l.at.read(commitPath(traceID))
 	if err != nil {
-		return c, err
+		return Commit{}, err
 	}
+	return l.parseCommit(traceID, data)
+}
+
+// readCommitVersion is readCommit for who wants to swap it. The version is known
+// also where the content cannot be read.
+func (l *Lake) readCommitVersion(traceID string) (c Commit, version string, err error) {
+	data, version, err := l.at.readVersion(commitPath(traceID))
+	if err == nil {
+		c, err = l.parseCommit(traceID, data)
+	}
+	return c, version, err
+}
+
+func (l *Lake) parseCommit(traceID string, data []byte) (c Commit, err error) {
 	path := l.at.path(commitPath(traceID))
 	if err := json.Unmarshal(data, &c); err != nil {
 		return c, fmt.Errorf("lake: %s: %w", path, err)

@@ -42,13 +42,14 @@ type Compacted struct {
 // about the target size, in the order of the trace IDs. A directory changes in
 // one step, so that readers see the parts or what they were merged into, never
 // both. It is safe beside imports and beside another Compact, and after a kill
-// at any point everything is as before or as after a step.
-func (l *Lake) Compact(ctx context.Context, o CompactOptions) (sum Compacted, err error) {
+// at any point everything is as before or as after a step. In an object store
+// that holds for those who ask commits which rows count; see compactObjects.
+func (l *Lake) Compact(ctx context.Context, opts CompactOptions) (sum Compacted, err error) {
 	if l.writer == "" {
 		return sum, errors.New("lake: opened for reading")
 	}
-	if l.Remote() {
-		return sum, l.errRemote("merging files")
+	if o := l.remote(); o != nil {
+		return sum, o.compact(ctx, l, &opts, &sum)
 	}
 	if !filelock.Have {
 		return sum, errors.New("lake: compacting needs file locks, which this system lacks")
@@ -56,7 +57,7 @@ func (l *Lake) Compact(ctx context.Context, o CompactOptions) (sum Compacted, er
 	if err := l.settle(); err != nil {
 		return sum, err
 	}
-	dirs, err := l.partsByDir(o.Runs)
+	dirs, err := l.partsByDir(opts.Runs)
 	if err != nil {
 		return sum, err
 	}
@@ -64,17 +65,17 @@ func (l *Lake) Compact(ctx context.Context, o CompactOptions) (sum Compacted, er
 		if err := ctx.Err(); err != nil {
 			return sum, err
 		}
-		bins := sum.plan(dirs[dir], o.TargetBytes)
+		bins := sum.plan(dirs[dir], opts.TargetBytes)
 		if len(bins) == 0 {
 			continue
 		}
 		before := sum
-		if err := l.compactDir(dir, bins, o, &sum); err != nil {
+		if err := l.compactDir(dir, bins, opts, &sum); err != nil {
 			return sum, err
 		}
-		if o.Progress != nil && sum.Into > before.Into {
+		if opts.Progress != nil && sum.Into > before.Into {
 			table, _, _ := strings.Cut(dir, "/")
-			o.Progress(table, dir, sum.Merged-before.Merged, sum.Into-before.Into)
+			opts.Progress(table, dir, sum.Merged-before.Merged, sum.Into-before.Into)
 		}
 	}
 	return sum, l.Refresh()
@@ -87,6 +88,28 @@ type part struct {
 	rows    map[string]int64
 	first   string // smallest trace ID
 	state   os.FileInfo
+}
+
+// stale reports whether a file holds rows that are no more: their traces were
+// imported again, or removed. Where files are shared without locks it can happen.
+func (p *part) stale() bool {
+	live := int64(0)
+	for _, n := range p.rows {
+		live += n
+	}
+	return live < p.FileRows
+}
+
+// source names the rows of a file that count, given where the file is.
+func (p *part) source(file string) columnar.Source {
+	s := columnar.Source{Path: file}
+	if p.stale() {
+		s.Keep = map[string]bool{}
+		for id := range p.rows {
+			s.Keep[id] = true
+		}
+	}
+	return s
 }
 
 // partsByDir returns the committed Parquet files by directory.
@@ -136,14 +159,14 @@ func (c *Compacted) plan(parts []*part, target int64) (bins [][]*part) {
 	var bin []*part
 	size := int64(0)
 	end := func() {
-		if len(bin) > 1 {
+		if len(bin) > 1 || len(bin) == 1 && bin[0].stale() {
 			bins = append(bins, bin)
 		}
 		bin, size = nil, 0
 	}
 	for _, p := range parts {
 		switch {
-		case p.Bytes >= target/2:
+		case p.Bytes >= target/2 && !p.stale():
 			continue
 		case !p.current:
 			c.Left++
@@ -217,17 +240,24 @@ func (l *Lake) merge(staged, dir string, bin []*part, ch *change, o columnar.Opt
 			return File{}, err
 		}
 		p.state = st
-		from = append(from, columnar.Source{Path: l.Abs(p.Path)})
+		from = append(from, p.source(l.Abs(p.Path)))
 		names = append(names, p.Path)
 	}
 	f, counts, err := writePart(staged, dir, table, from, mergedName(names), o)
 	if err != nil {
 		return f, err
 	}
+	return f, ch.merged(dir, bin, f, counts)
+}
+
+// merged notes that a file takes the place of others, given the rows by trace
+// that were found in them.
+func (ch *change) merged(dir string, bin []*part, f File, counts map[string]int64) error {
+	total := f.Rows
 	for _, p := range bin {
 		for id, n := range p.rows {
 			to := f
-			to.Rows, to.Shared = n, true
+			to.Rows, to.Shared, to.FileRows = n, true, total
 			ch.Moves = append(ch.Moves, move{TraceID: id, From: p.Path, To: to})
 			counts[id] -= n
 		}
@@ -235,11 +265,11 @@ func (l *Lake) merge(staged, dir string, bin []*part, ch *change, o columnar.Opt
 	}
 	for id, n := range counts {
 		if n != 0 {
-			return f, fmt.Errorf("lake: %s: the files hold %+d rows of trace %s more than their commit says; import it again with --force", dir, n, id)
+			return fmt.Errorf("lake: %s: the files hold %+d rows of trace %s more than their commit says; import it again with --force", dir, n, id)
 		}
 	}
 	ch.Add = append(ch.Add, f)
-	return f, nil
+	return nil
 }
 
 // writePart merges files into one with the given name below staged.
@@ -250,6 +280,10 @@ func writePart(staged, dir, table string, from []columnar.Source, name string, o
 			return f, nil, err
 		}
 	}
+	return writeMerged(staged, dir, t, from, name, o)
+}
+
+func writeMerged(staged, dir string, t *schema.Table, from []columnar.Source, name string, o columnar.Options) (f File, rows map[string]int64, err error) {
 	out, err := os.OpenFile(filepath.Join(staged, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return f, nil, fmt.Errorf("lake: %w", err)
@@ -261,7 +295,7 @@ func writePart(staged, dir, table string, from []columnar.Source, name string, o
 	if err := syncFile(out); err != nil {
 		return f, nil, fmt.Errorf("lake: %w", err)
 	}
-	f = File{Table: table, Path: path.Join(dir, name), Bytes: size}
+	f = File{Table: t.Name, Path: path.Join(dir, name), Bytes: size}
 	for _, n := range rows {
 		f.Rows += n
 	}

@@ -3,7 +3,6 @@ package lake
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,17 +23,15 @@ const (
 
 // writeJSON writes a small file so that a reader sees all of it or nothing,
 // and makes it durable.
-func writeJSON(path string, v any, mode writeMode) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("lake: %w", err)
-		}
-	}()
-	data, err := json.MarshalIndent(v, "", "  ")
+func writeJSON(path string, v any, mode writeMode) error {
+	data, err := encode(v)
 	if err != nil {
 		return err
 	}
-	return writeFile(path, append(data, '\n'), mode)
+	if err := writeFile(path, data, mode); err != nil {
+		return fmt.Errorf("lake: %w", err)
+	}
+	return nil
 }
 
 // writeFile does what writeJSON promises.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"tracelake/internal/store"
+	"tracelake/schema/columnar"
 )
 
 // place is where a lake stands. Files are named by paths within the lake,
@@ -20,11 +22,17 @@ type place interface {
 	// path names a file for people and for other programs.
 	path(rel string) string
 	read(rel string) ([]byte, error)
+	// readVersion returns with a file what swap wants.
+	readVersion(rel string) (data []byte, version string, err error)
 	size(rel string) (int64, error)
 	// files lists a directory.
 	files(dir string) ([]entry, error)
 	// write writes a small file, of which readers see all or nothing.
 	write(rel string, data []byte, mode writeMode) error
+	// swap writes a small file in the place of the version that was read. Where it
+	// is another one by now it fails with errSwapped, or does not care because
+	// locks keep others away.
+	swap(rel string, data []byte, version string) error
 	// put gives a finished file of a transaction its place.
 	put(file, rel string) error
 	remove(rel string) error
@@ -59,6 +67,15 @@ type directory string
 func (d directory) path(rel string) string { return filepath.Join(string(d), filepath.FromSlash(rel)) }
 
 func (d directory) read(rel string) ([]byte, error) { return os.ReadFile(d.path(rel)) }
+
+func (d directory) readVersion(rel string) (data []byte, version string, err error) {
+	data, err = d.read(rel)
+	return data, "", err
+}
+
+func (d directory) swap(rel string, data []byte, _ string) error {
+	return d.write(rel, data, replaceFile)
+}
 
 func (d directory) size(rel string) (int64, error) {
 	st, err := os.Stat(d.path(rel))
@@ -114,6 +131,38 @@ func (o *objects) read(rel string) ([]byte, error) {
 	return o.s.Get(context.Background(), o.prefix+rel, maxSmall)
 }
 
+func (o *objects) readVersion(rel string) (data []byte, version string, err error) {
+	info, err := o.s.Stat(context.Background(), o.prefix+rel)
+	if err != nil {
+		return nil, "", err
+	}
+	if info.Size > maxSmall {
+		return nil, "", fmt.Errorf("%s: %d bytes are too many", o.path(rel), info.Size)
+	}
+	data, err = store.ReadAt(context.Background(), o.s, info, 0, info.Size)
+	return data, info.Version, err
+}
+
+// errSwapped means that a file is another one than when it was read.
+var errSwapped = errors.New("changed meanwhile")
+
+func (o *objects) swap(rel string, data []byte, version string) error {
+	err := o.s.Put(context.Background(), o.prefix+rel, bytes.NewReader(data), int64(len(data)), store.If{Version: version})
+	if kindOf(err) == store.Changed {
+		return fmt.Errorf("%w: %w", errSwapped, err)
+	}
+	return err
+}
+
+// kindOf returns what is wrong in the words of package store.
+func kindOf(err error) store.Kind {
+	var e *store.Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return store.Other
+}
+
 func (o *objects) size(rel string) (int64, error) {
 	info, err := o.s.Stat(context.Background(), o.prefix+rel)
 	return info.Size, err
@@ -128,7 +177,7 @@ func (o *objects) files(dir string) (out []entry, err error) {
 }
 
 func (o *objects) write(rel string, data []byte, mode writeMode) error {
-	return o.s.Put(context.Background(), o.prefix+rel, bytes.NewReader(data), int64(len(data)), mode == createFile)
+	return o.s.Put(context.Background(), o.prefix+rel, bytes.NewReader(data), int64(len(data)), store.If{Absent: mode == createFile})
 }
 
 func (o *objects) put(file, rel string) error {
@@ -141,7 +190,7 @@ func (o *objects) put(file, rel string) error {
 	if err != nil {
 		return err
 	}
-	return o.s.Put(context.Background(), o.prefix+rel, f, st.Size(), false)
+	return o.s.Put(context.Background(), o.prefix+rel, f, st.Size(), store.If{})
 }
 
 func (o *objects) remove(rel string) error {
@@ -163,18 +212,20 @@ func (o *objects) vacant() error {
 	return nil
 }
 
-// sweep removes parts that no commit names and that are older than the limit.
+// sweep finishes what a killed Compact left, and removes parts that no commit
+// names and that are older than the limit.
 func (o *objects) sweep(l *Lake, s *Swept, limit time.Time) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	// A commit that cannot be read may name any part: then all of them stay.
-	if err := l.refresh(); err != nil {
+	ctx := context.Background()
+	if err := l.Clean(ctx); err != nil {
 		return err
 	}
-	live := l.pathsOfCommits()
-	return o.s.List(context.Background(), o.prefix, func(info store.Info) error {
+	live, err := o.live(l)
+	if err != nil {
+		return err
+	}
+	return o.s.List(ctx, o.prefix, func(info store.Info) error {
 		rel := strings.TrimPrefix(info.Key, o.prefix)
-		if !isPart(rel) || live[filepath.FromSlash(rel)] || !info.Modified.Before(limit) {
+		if !isPart(rel) || live[rel] || !info.Modified.Before(limit) {
 			return nil
 		}
 		if err := o.remove(rel); err != nil {
@@ -188,14 +239,23 @@ func (o *objects) sweep(l *Lake, s *Swept, limit time.Time) error {
 
 // write writes a value as JSON.
 func (l *Lake) write(rel string, v any, mode writeMode) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err == nil {
-		err = l.at.write(rel, append(data, '\n'), mode)
-	}
+	data, err := encode(v)
 	if err != nil {
+		return err
+	}
+	if err := l.at.write(rel, data, mode); err != nil {
 		return fmt.Errorf("lake: %w", err)
 	}
 	return nil
+}
+
+// encode makes the content of a small file.
+func encode(v any) ([]byte, error) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("lake: %w", err)
+	}
+	return append(data, '\n'), nil
 }
 
 // WriteMeta writes a file beside format.json, in the place of an older one.
@@ -206,30 +266,49 @@ func (l *Lake) WriteMeta(name string, data []byte) error {
 	return nil
 }
 
-// Fetch copies a part of a lake in an object store into a new file. The part is
-// named as in its commit.
-func (l *Lake) Fetch(ctx context.Context, rel, to string) error {
+// Fetch copies a part of a lake in an object store into a new file: all of it, or
+// the rows of the traces that Keep names. The part is named as in its commit.
+func (l *Lake) Fetch(ctx context.Context, rel, to string, keep map[string]bool) error {
 	o := l.remote()
 	if o == nil {
 		return fmt.Errorf("lake: %s is not in an object store", l.Root())
 	}
+	whole := to
+	if keep != nil {
+		whole += ".whole"
+		defer os.Remove(whole)
+	}
 	info, err := o.s.Stat(ctx, o.prefix+rel)
 	if err == nil {
-		err = store.Download(ctx, o.s, info, to)
+		err = store.Download(ctx, o.s, info, whole)
 	}
 	if err != nil {
 		return fmt.Errorf("lake: %w", err)
 	}
-	return nil
+	if keep == nil {
+		return nil
+	}
+	return rowsOf(to, rel, columnar.Source{Path: whole, Keep: keep})
+}
+
+// rowsOf writes some rows of a part into a new file.
+func rowsOf(to, rel string, from columnar.Source) error {
+	table, _, _ := strings.Cut(rel, "/")
+	dir, name, o := filepath.Dir(to), filepath.Base(to), columnar.Options{}
+	_, _, err := writePart(dir, "", table, []columnar.Source{from}, name, o)
+	if !errors.Is(err, columnar.ErrOtherColumns) {
+		return err
+	}
+	t, err := columnar.ReadTable(from.Path, table) // of another schema version
+	if err != nil {
+		return fmt.Errorf("lake: %w", err)
+	}
+	_, _, err = writeMerged(dir, "", t, []columnar.Source{from}, name, o)
+	return err
 }
 
 // remote returns where the lake stands in an object store, or nil.
 func (l *Lake) remote() *objects {
 	o, _ := l.at.(*objects)
 	return o
-}
-
-// errRemote says that a lake in an object store cannot be changed that way.
-func (l *Lake) errRemote(what string) error {
-	return fmt.Errorf("lake: %s: %s needs a file system on this machine", l.at.path(""), what)
 }

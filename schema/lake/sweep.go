@@ -43,7 +43,8 @@ func (l *Lake) Sweep(olderThan time.Duration) (Swept, error) {
 	var s Swept
 	limit := time.Now().Add(-olderThan)
 	if o := l.remote(); o != nil {
-		return s, o.sweep(l, &s, limit)
+		err := o.sweep(l, &s, limit)
+		return s, err
 	}
 	// A change that is half done may need what a dead writer left.
 	layout, err := l.apart(nil)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -218,74 +219,142 @@ func (l *Lake) duplicate(c *Commit, replace bool) error {
 	return &DuplicateError{Existing: old}
 }
 
-// publish renames the files and swaps the commit. The trace is not there, or is
-// to be replaced.
-func (t *Txn) publish(c *Commit, replace bool) error {
-	mode := createFile
-	old, err := t.l.readCommit(c.TraceID)
+// maxSwaps is how often publishing starts again because the commit that it was
+// to replace was replaced by others.
+const maxSwaps = 20
+
+// publish gives the files their places and swaps the commit. The trace is not
+// there, or is to be replaced.
+func (t *Txn) publish(c *Commit, replace bool) (err error) {
+	placed := map[string]bool{}
+	for try := range maxSwaps {
+		if err = t.publishOnce(c, replace, placed, try > 0); !errors.Is(err, errSwapped) {
+			break
+		}
+	}
+	return err
+}
+
+func (t *Txn) publishOnce(c *Commit, replace bool, placed map[string]bool, again bool) error {
+	old, version, err := t.l.readCommitVersion(c.TraceID)
+	there := err == nil
 	switch {
-	case err == nil:
-		mode = replaceFile
-	case errors.Is(err, fs.ErrNotExist):
+	case again && there && sameCommit(&old, c): // the answer was lost
+		t.l.remember(old)
+		return nil
+	case there, errors.Is(err, fs.ErrNotExist):
 	case replace: // unreadable: --force is the way out
-		mode = replaceFile
+		there = true
 	default:
 		return err
 	}
-	keep := map[string]bool{}
+	if t.l.Remote() && slices.ContainsFunc(old.Files, func(f File) bool { return f.Shared }) {
+		c.rename(&old)
+	}
+	goes := map[string]bool{} // files that the trace has no longer
 	for _, f := range old.Files {
-		keep[f.Path] = true
+		goes[f.Path] = true
 	}
-	var placed []string
-	undo := func() {
-		if t.l.Remote() {
-			return // another writer may have put the same files there: Sweep tells
-		}
-		for _, p := range placed {
-			if !keep[p] {
-				_ = t.l.at.remove(p) // Sweep tries again
-			}
-		}
+	if err := t.place(c, goes, placed); err != nil {
+		return err
 	}
-	for _, f := range c.Files {
-		if err := t.l.at.put(t.files[f.Table].Name(), f.Path); err != nil {
-			undo()
-			return fmt.Errorf("lake: %w", err)
-		}
-		placed = append(placed, f.Path)
+	data, err := encode(c)
+	if err != nil {
+		return err
 	}
-	if err := t.l.write(commitPath(c.TraceID), c, mode); err != nil {
-		if !errors.Is(err, fs.ErrExist) {
-			undo()
-			return err
-		}
-		// Without locks another process can win up to here. Its commit counts;
-		// files of the same name are its files as well.
-		winner, readErr := t.l.readCommit(c.TraceID)
-		if readErr != nil {
-			return readErr
-		}
-		if sameCommit(&winner, c) { // a twin, or this process with an answer that was lost
-			t.l.remember(winner)
-			return nil
-		}
-		for _, f := range winner.Files {
-			keep[f.Path] = true
-		}
-		undo()
-		t.l.remember(winner)
-		return &DuplicateError{Existing: winner}
+	if there {
+		err = t.l.at.swap(commitPath(c.TraceID), data, version)
+	} else {
+		err = t.l.at.write(commitPath(c.TraceID), data, createFile)
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return t.lost(c, placed)
+	case errors.Is(err, errSwapped):
+		return err
+	case err != nil:
+		t.undo(placed, goes)
+		return fmt.Errorf("lake: %w", err)
 	}
 	t.l.remember(*c)
-	for _, f := range c.Files {
-		delete(keep, f.Path)
+	return t.tidyUp(c, &old, goes, placed)
+}
+
+// rename gives the parts of a commit names that its predecessor did not have.
+// The parts that were merged into shared files go at some moment, under the
+// names that parts have otherwise.
+func (c *Commit) rename(after *Commit) {
+	var names []string
+	for _, f := range after.Files {
+		names = append(names, f.Path)
 	}
-	for _, f := range old.Files {
-		if f.Shared { // and damaged: the others that need it find out by themselves
-			delete(keep, f.Path)
+	for i := range c.Files {
+		f := &c.Files[i]
+		ext := path.Ext(f.Path)
+		f.Path = path.Join(path.Dir(f.Path), strings.TrimSuffix(mergedName(append(names, f.Path)), partExt)+ext)
+	}
+}
+
+// place gives the files of a transaction their names, save for those that were
+// placed before.
+func (t *Txn) place(c *Commit, keep, placed map[string]bool) error {
+	for _, f := range c.Files {
+		if placed[f.Path] {
+			continue
+		}
+		if err := t.l.at.put(t.files[f.Table].Name(), f.Path); err != nil {
+			t.undo(placed, keep)
+			return fmt.Errorf("lake: %w", err)
+		}
+		placed[f.Path] = true
+	}
+	return nil
+}
+
+// undo removes files that were placed. In an object store another writer may
+// have put the same files there: Sweep tells.
+func (t *Txn) undo(placed, keep map[string]bool) {
+	for p := range placed {
+		if !keep[p] && !t.l.Remote() {
+			_ = t.l.at.remove(p) // Sweep tries again
 		}
 	}
-	for p := range keep {
+}
+
+// lost ends the publication of a trace that another process created in the
+// meantime, which can happen without locks. Its commit counts; files of the same
+// name are its files as well.
+func (t *Txn) lost(c *Commit, placed map[string]bool) error {
+	winner, err := t.l.readCommit(c.TraceID)
+	if err != nil {
+		return err
+	}
+	t.l.remember(winner)
+	if sameCommit(&winner, c) { // a twin, or this process with an answer that was lost
+		return nil
+	}
+	keep := map[string]bool{}
+	for _, f := range winner.Files {
+		keep[f.Path] = true
+	}
+	t.undo(placed, keep)
+	return &DuplicateError{Existing: winner}
+}
+
+// tidyUp removes what the predecessor of a commit had and the commit has not.
+func (t *Txn) tidyUp(c, old *Commit, goes, placed map[string]bool) error {
+	for p := range placed {
+		goes[p] = true
+	}
+	for _, f := range c.Files {
+		delete(goes, f.Path)
+	}
+	for _, f := range old.Files {
+		if f.Shared { // and damaged, or to be cleaned: others may need it
+			delete(goes, f.Path)
+		}
+	}
+	for p := range goes {
 		if err := t.l.at.remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("lake: %w", err)
 		}

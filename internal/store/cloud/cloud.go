@@ -16,8 +16,10 @@ import (
 
 	"cloud.google.com/go/storage"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	azblobblob "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"gocloud.dev/blob"
@@ -205,8 +207,7 @@ func pin(as func(any) bool, version string) {
 			*gs = (*gs).Generation(n)
 		}
 	case as(&az):
-		match := azcore.ETag(etag)
-		az.AccessConditions = &azblobblob.AccessConditions{ModifiedAccessConditions: &azblobblob.ModifiedAccessConditions{IfMatch: &match}}
+		az.AccessConditions = ifMatch(etag)
 	}
 }
 
@@ -242,14 +243,49 @@ func (b *bucket) Get(ctx context.Context, key string, limit int64) (data []byte,
 // errFinal marks errors that come again however often a request is repeated.
 var errFinal = errors.New("not as expected")
 
-func (b *bucket) Put(ctx context.Context, key string, src io.ReadSeeker, size int64, create bool) error {
+func (b *bucket) Put(ctx context.Context, key string, src io.ReadSeeker, size int64, on store.If) error {
 	timeout := smallTimeout + time.Duration(size>>17)*time.Second // 128 KiB/s at least
-	return b.do(ctx, key, timeout, func(ctx context.Context) error {
+	o := &blob.WriterOptions{IfNotExist: on.Absent, ContentType: contentType(key)}
+	if on.Version != "" {
+		o.BeforeWrite = func(as func(any) bool) error { return replace(as, on.Version) }
+	}
+	err := b.do(ctx, key, timeout, func(ctx context.Context) error {
 		if _, err := src.Seek(0, io.SeekStart); err != nil {
 			return fmt.Errorf("%w: %w", err, errFinal)
 		}
-		return b.b.Upload(ctx, key, src, &blob.WriterOptions{IfNotExist: create, ContentType: contentType(key)})
+		return b.b.Upload(ctx, key, src, o)
 	})
+	var e *store.Error
+	if on.Version != "" && errors.As(err, &e) && (e.Kind == store.Exists || e.Kind == store.NotFound) {
+		e.Kind = store.Changed
+	}
+	return err
+}
+
+// replace makes a write fail where the object has another version.
+func replace(as func(any) bool, version string) error {
+	etag := `"` + version + `"`
+	var s3in *transfermanager.UploadObjectInput
+	var gs **storage.ObjectHandle
+	var az *azblob.UploadStreamOptions
+	switch {
+	case as(&s3in):
+		s3in.IfMatch = &etag
+		return nil
+	case as(&gs):
+		n, err := strconv.ParseInt(version, 10, 64)
+		*gs = (*gs).If(storage.Conditions{GenerationMatch: n})
+		return err
+	case as(&az):
+		az.AccessConditions = ifMatch(etag)
+		return nil
+	}
+	return fmt.Errorf("no conditional writes: %w", errFinal)
+}
+
+func ifMatch(etag string) *azblobblob.AccessConditions {
+	match := azcore.ETag(etag)
+	return &azblobblob.AccessConditions{ModifiedAccessConditions: &azblobblob.ModifiedAccessConditions{IfMatch: &match}}
 }
 
 func contentType(key string) string {

@@ -1,0 +1,411 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	_ "tracelake/internal/store/cloud"
+	"tracelake/internal/store/storetest"
+)
+
+// objectsOf is what a reader makes of the commits: the rows of each trace in a
+// table, taken from shared files where their commits name them.
+func rowsByCommits(l *Lake, dir, table string) (map[string]int, error) {
+	commits, err := l.Settled()
+	if err != nil {
+		return nil, err
+	}
+	keep := Keep(commits)
+	rows := map[string]int{}
+	seen := map[string]bool{}
+	for _, c := range commits {
+		for _, f := range c.Files {
+			if f.Table != table || seen[f.Path] {
+				continue
+			}
+			seen[f.Path] = true
+			to := filepath.Join(dir, strings.ReplaceAll(f.Path, "/", "."))
+			os.Remove(to)
+			if err := l.Fetch(context.Background(), f.Path, to, keep[f.Path]); err != nil {
+				return nil, err
+			}
+			ids, err := traceIDs(to)
+			if err != nil {
+				return nil, err
+			}
+			for _, id := range ids {
+				rows[id]++
+			}
+		}
+	}
+	return rows, nil
+}
+
+// traceIDs returns the trace of each row of a part.
+func traceIDs(file string) (ids []string, err error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	st, err := in.Stat()
+	if err != nil {
+		return nil, err
+	}
+	f, err := parquet.OpenFile(in, st.Size())
+	if err != nil {
+		return nil, err
+	}
+	r := parquet.NewReader(f)
+	defer r.Close()
+	for buf := make([]parquet.Row, 64); ; {
+		n, err := r.ReadRows(buf)
+		for _, row := range buf[:n] {
+			ids = append(ids, row[0].String())
+		}
+		if err != nil {
+			return ids, nil //nolint:nilerr // the end
+		}
+	}
+}
+
+// checkObjects compares what commits lead to with what they say.
+func checkObjects(t *testing.T, l *Lake) {
+	t.Helper()
+	commits, err := l.Commits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for table := range textColumns {
+		got, err := rowsByCommits(l, dir, table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]int{}
+		for _, c := range commits {
+			for _, f := range c.Files {
+				if f.Table == table && f.Rows > 0 {
+					want[c.TraceID] = int(f.Rows)
+				}
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", table, got, want)
+		}
+	}
+}
+
+// checkListed makes sure that tools that list the bucket find what commits name,
+// and that nothing is left under way.
+func checkListed(t *testing.T, s *storetest.S3, l *Lake) {
+	t.Helper()
+	commits, err := l.Commits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{}
+	for _, c := range commits {
+		for _, f := range c.Files {
+			want[f.Path] = true
+		}
+	}
+	got := map[string]bool{}
+	root := filepath.Join(s.Dir, "lake")
+	err = filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(root, p)
+		switch {
+		case err != nil || e.IsDir():
+		case isPart(rel):
+			got[rel] = true
+		case strings.HasPrefix(rel, movesDir), strings.Contains(rel, "probe"):
+			t.Errorf("%s is left", rel)
+		}
+		return err
+	})
+	if err != nil || !maps.Equal(got, want) {
+		t.Errorf("listed %v, committed %v, %v", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)), err)
+	}
+	for table := range textColumns {
+		rows, err := scan(root, table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range commits {
+			for _, f := range c.Files {
+				if f.Table == table && int64(rows[c.TraceID]) != f.Rows {
+					t.Errorf("%s: %d rows of trace %s are listed, %d committed", table, rows[c.TraceID], c.TraceID, f.Rows)
+				}
+			}
+		}
+	}
+}
+
+func bucket(t *testing.T, s *storetest.S3) *Lake {
+	t.Helper()
+	l, err := Create(s.URL("lake"), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func putSix(t *testing.T, l *Lake) {
+	t.Helper()
+	for i := range 6 {
+		if _, err := putRows(l, fmt.Sprint("trace ", i), int64(i%2), 10+i, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func compactBucket(t *testing.T, l *Lake) Compacted {
+	t.Helper()
+	sum, err := l.Compact(t.Context(), CompactOptions{TargetBytes: smallTarget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkObjects(t, l)
+	return sum
+}
+
+func TestCompactObjects(t *testing.T) {
+	s := storetest.Start(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	l := bucket(t, s)
+	putSix(t, l)
+	if sum := compactBucket(t, l); sum.Merged != 12 || sum.Into != 3 || sum.Busy != 0 || sum.Left != 0 || sum.After >= sum.Before {
+		t.Fatalf("%+v", sum)
+	}
+	checkListed(t, s, l)
+	if sum := compactBucket(t, l); sum.Merged != 0 {
+		t.Errorf("again: %+v", sum)
+	}
+	for _, l := range []*Lake{l, bucket(t, s)} {
+		for i := range 6 {
+			if _, ok := l.Done(record(fmt.Sprint("trace ", i), "job", new(int64(i%2))).Source, ""); !ok {
+				t.Errorf("trace %d is not done", i)
+			}
+		}
+	}
+
+	// A trace that is imported again leaves rows that do not count, until they
+	// are cleaned away; so does one that is removed.
+	if _, err := putRows(l, "trace 2", 0, 40, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.remove(record("trace 3", "job", nil).TraceID); err != nil {
+		t.Fatal(err)
+	}
+	checkObjects(t, l)
+	if err := l.Clean(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkObjects(t, l)
+	checkListed(t, s, l)
+	if sum := compactBucket(t, l); sum.Merged != 4 || sum.Into != 2 {
+		t.Errorf("with a trace that was imported again: %+v", sum)
+	}
+	checkListed(t, s, l)
+	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
+		t.Errorf("temporary files stay: %v", left)
+	}
+}
+
+// TestImportWhileMoving imports a trace again while a relocation is between the
+// merged file and its commits.
+func TestImportWhileMoving(t *testing.T) {
+	s := storetest.Start(t)
+	l := bucket(t, s)
+	putSix(t, l)
+	var once sync.Once
+	s.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/moves/") {
+			once.Do(func() {
+				other := bucket(t, s)
+				if _, err := putRows(other, "trace 2", 0, 40, true); err != nil {
+					t.Error(err)
+				}
+				if err := other.remove(record("trace 4", "job", nil).TraceID); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		return false
+	})
+	compactBucket(t, l)
+	s.Fail(nil)
+	if commits, err := l.Commits(); err != nil || len(commits) != 5 {
+		t.Errorf("%d traces, %v", len(commits), err)
+	}
+	compactBucket(t, l)
+	checkListed(t, s, l)
+}
+
+// TestStoreWithoutConditions: a store that does not know conditional writes must
+// not be compacted.
+func TestStoreWithoutConditions(t *testing.T) {
+	s := storetest.Start(t)
+	l := bucket(t, s)
+	putSix(t, l)
+	s.Fail(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut || r.Header.Get("If-Match") == "" {
+			return false
+		}
+		w.WriteHeader(http.StatusOK)
+		return true
+	})
+	if _, err := l.Compact(t.Context(), CompactOptions{TargetBytes: smallTarget}); err == nil || !strings.Contains(err.Error(), "If-Match") {
+		t.Errorf("merged: %v", err)
+	}
+	s.Fail(nil)
+	checkObjects(t, l)
+	checkListed(t, s, l)
+}
+
+// TestCrowdOfObjects has processes compact, import, replace and remove at once,
+// and reads all the time what the commits name.
+func TestCrowdOfObjects(t *testing.T) {
+	s := storetest.Start(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	l := bucket(t, s)
+	putSix(t, l)
+	stop := make(chan struct{})
+	var reader, writers sync.WaitGroup
+	scans := 0
+	reader.Go(func() {
+		dir := t.TempDir()
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			rows, err := rowsByCommits(bucket(t, s), dir, "diagnostics")
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // merged between listing and opening: the reader says so
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			scans++
+			for i := range 6 {
+				if id := record(fmt.Sprint("trace ", i), "job", nil).TraceID; rows[id] != 10+i {
+					t.Errorf("%d rows of trace %d", rows[id], i)
+				}
+			}
+		}
+	})
+	for w := range 3 {
+		writers.Go(func() {
+			for i := range 5 {
+				if err := changeObjects(s.URL("lake"), w == 0, i); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(stop)
+	reader.Wait()
+	if scans == 0 {
+		t.Error("nothing was read")
+	}
+	compactBucket(t, l)
+	if _, err := l.Sweep(-time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	checkObjects(t, l)
+	checkListed(t, s, l)
+}
+
+// changeObjects imports, replaces or removes a trace, and compacts.
+func changeObjects(url string, removes bool, i int) error {
+	l, err := Create(url, "helper")
+	if err != nil {
+		return err
+	}
+	if _, err := putRows(l, fmt.Sprint("content ", rand.IntN(helperSize)), 0, 5, i%2 == 0); err != nil && !errors.As(err, new(*DuplicateError)) {
+		return err
+	}
+	if removes {
+		if err := l.remove(record(fmt.Sprint("content ", rand.IntN(helperSize)), "job", nil).TraceID); err != nil {
+			return err
+		}
+	}
+	_, err = l.Compact(context.Background(), CompactOptions{TargetBytes: smallTarget})
+	return err
+}
+
+// TestKilledObjects kills processes that import and compact in a bucket, and
+// checks after each that every trace has its rows, once.
+func TestKilledObjects(t *testing.T) {
+	if url := os.Getenv("TRACELAKE_TEST_BUCKET"); url != "" {
+		for i := 0; ; i++ {
+			if err := changeObjects(url, i%5 == 0, i); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+		}
+	}
+	s := storetest.Start(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	putSix(t, bucket(t, s))
+	rounds := 15
+	if testing.Short() {
+		rounds = 4
+	}
+	shared := 0
+	for range rounds {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledObjects$")
+		cmd.Env = append(os.Environ(), "TRACELAKE_TEST_BUCKET="+s.URL("lake"))
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(100+rand.IntN(500)) * time.Millisecond)
+		_ = cmd.Process.Kill()
+		if err := cmd.Wait(); err != nil && cmd.ProcessState.ExitCode() == 1 {
+			t.Fatal(err)
+		}
+		l := bucket(t, s)
+		checkObjects(t, l)
+		commits, err := l.Commits()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range commits {
+			for _, f := range c.Files {
+				if f.Shared {
+					shared++
+				}
+			}
+		}
+	}
+	if shared == 0 {
+		t.Error("no round got as far as a merged file")
+	}
+	l := bucket(t, s)
+	compactBucket(t, l)
+	if _, err := l.Sweep(-time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	checkObjects(t, l)
+	checkListed(t, s, l)
+}
