@@ -43,7 +43,7 @@ type duration time.Duration
 func (d *duration) UnmarshalYAML(n *yaml.Node) error {
 	var seconds float64
 	if n.Decode(&seconds) == nil {
-		if seconds < 0 || seconds > 1e9 {
+		if !(seconds >= 0 && seconds <= 1e9) { // neither holds of NaN
 			return fmt.Errorf("line %d: %q is no number of seconds", n.Line, n.Value)
 		}
 		*d = duration(seconds * float64(time.Second))

@@ -6,13 +6,22 @@ import "bytes"
 // quote that might close it, nearest first, until the event ends exactly where
 // it has to.
 type mender struct {
-	d      *decoder
-	b      []byte
-	end    int  // behind the closing brace of the event
-	strict bool // only keys that are known, and each once
-	tries  int
-	parts  []part
+	b     []byte
+	end   int // behind the closing brace of the event
+	trust trust
+	tries int
+	parts []part
 }
+
+// trust says which keys are taken for keys. What the decoder has learned must
+// not count: it depends on where the text was cut.
+type trust uint8
+
+const (
+	trustKnown trust = iota // those with a slot, each once
+	trustArgs               // in args also others, each once
+	trustAll
+)
 
 // part is one key with its value, or the start or end of args.
 type part struct {
@@ -24,9 +33,9 @@ type part struct {
 
 // mend returns the text of the event in b[start:end] as proper JSON, and what
 // was wrong with each string.
-func mend(d *decoder, start, end int) (text []byte, flaws []flaw, ok bool) {
-	for _, strict := range []bool{true, false} {
-		m := &mender{d: d, b: d.b, end: end, strict: strict}
+func mend(b []byte, start, end int) (text []byte, flaws []flaw, ok bool) {
+	for t := trustKnown; t <= trustAll; t++ {
+		m := &mender{b: b, end: end, trust: t}
 		if m.members(start+1, false, func(i int) bool { return i == m.end }) {
 			text, flaws = m.write()
 			return text, flaws, true
@@ -36,17 +45,14 @@ func mend(d *decoder, start, end int) (text []byte, flaws []flaw, ok bool) {
 }
 
 func (m *mender) known(key []byte, args bool) bool {
-	if !m.strict {
+	if m.trust == trustAll || args && m.trust == trustArgs {
 		return true
 	}
-	known, dyn := topSlot, m.d.dynTop
+	known := topSlot
 	if args {
-		known, dyn = argSlot, m.d.dynArg
+		known = argSlot
 	}
-	if _, ok := known[string(key)]; ok {
-		return true
-	}
-	_, ok := dyn[string(key)]
+	_, ok := known[string(key)]
 	return ok || !args && string(key) == "args"
 }
 
@@ -128,7 +134,7 @@ func (m *mender) members(i int, args bool, then func(int) bool) bool {
 	}
 	key := m.b[i+1 : q]
 	i = skipSpace(m.b, q+1, m.end)
-	if i >= m.end || m.b[i] != ':' || !m.known(key, args) || m.strict && m.used(key) {
+	if i >= m.end || m.b[i] != ':' || !m.known(key, args) || m.trust < trustAll && m.used(key) {
 		return false
 	}
 	i = skipSpace(m.b, i+1, m.end)

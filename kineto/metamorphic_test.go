@@ -343,6 +343,9 @@ func TestForms(t *testing.T) {
 func FuzzForms(f *testing.F) {
 	names, byName := traces(f)
 	for i, name := range names {
+		if i%8 > 0 {
+			continue // TestForms has all of them
+		}
 		r := rand.New(rand.NewPCG(12, uint64(i)))
 		f.Add(byName[name].someEvents(r, 6).text(), uint64(i))
 	}

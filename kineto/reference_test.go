@@ -336,7 +336,12 @@ func sameNumber(text string, v any) bool {
 		return false
 	}
 	s := strings.TrimSpace(fmt.Sprint(v))
-	if len(s) > 400 || strings.ContainsAny(s, "eE") && len(s) > 12 {
+	if k := strings.IndexAny(s, "eE"); k >= 0 {
+		if e, err := strconv.Atoi(s[k+1:]); err != nil || e > 400 || e < -400 {
+			return false
+		}
+	}
+	if len(s) > 400 {
 		return false
 	}
 	b, ok := new(big.Rat).SetString(s)

@@ -17,7 +17,7 @@ func (d *decoder) repair(at int) (next int, st status) {
 		return start, shortText
 	}
 	if !d.mending && closed+1-start <= maxRepairBytes {
-		if text, flaws, ok := mend(d, start, closed+1); ok && d.decodeMended(text, start) {
+		if text, flaws, ok := mend(d.b, start, closed+1); ok && d.decodeMended(text, start) {
 			for _, f := range flaws {
 				for _, c := range flawCodes {
 					if f&c.f != 0 {

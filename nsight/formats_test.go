@@ -15,7 +15,7 @@ import (
 	"tracelake/schema"
 )
 
-func synthetic(t *testing.T) string {
+func synthetic(t testing.TB) string {
 	t.Helper()
 	shared := os.Getenv("TRACELAKE_SHARED")
 	if shared == "" {

@@ -33,7 +33,7 @@ func (s *sizeValue) Set(text string) error {
 		}
 	}
 	f, err := strconv.ParseFloat(t, 64)
-	if err != nil || f < 0 || f*float64(factor) > 1<<62 {
+	if size := f * float64(factor); err != nil || !(size >= 0 && size <= 1<<62) { // neither holds of NaN
 		return fmt.Errorf("want a size such as 512MiB or 2GB")
 	}
 	*s = sizeValue(f * float64(factor))

@@ -55,6 +55,13 @@ func ReadRequests(path, model string) ([]Request, error) {
 	return out, nil
 }
 
+// routes tells by a key of a body where it goes; the first that it has counts.
+var routes = []struct{ key, route string }{
+	{"messages", "/v1/chat/completions"},
+	{"prompt", "/v1/completions"},
+	{"input", "/v1/embeddings"},
+}
+
 func parseRequest(line []byte, model string) (r Request, err error) {
 	var body map[string]json.RawMessage
 	if err := json.Unmarshal(line, &body); err != nil {
@@ -70,9 +77,10 @@ func parseRequest(line []byte, model string) (r Request, err error) {
 		}
 	}
 	if r.Route == "" {
-		for key, route := range map[string]string{"prompt": "/v1/completions", "messages": "/v1/chat/completions", "input": "/v1/embeddings"} {
-			if _, ok := body[key]; ok {
-				r.Route = route
+		for _, known := range routes {
+			if _, ok := body[known.key]; ok {
+				r.Route = known.route
+				break
 			}
 		}
 	}

@@ -146,6 +146,9 @@ func (l *Lake) parseCommit(traceID string, data []byte) (c Commit, err error) {
 	if c.TraceID != traceID {
 		return c, fmt.Errorf("lake: %s: states trace %q", path, c.TraceID)
 	}
+	if err := c.check(); err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
+	}
 	for _, f := range c.Files {
 		if !inTables(f.Path) {
 			return c, fmt.Errorf("lake: %s: file %q is outside the tables", path, f.Path)
@@ -154,9 +157,10 @@ func (l *Lake) parseCommit(traceID string, data []byte) (c Commit, err error) {
 	return c, nil
 }
 
-// inTables reports whether a path leads to a file of a table.
+// inTables reports whether a path leads to a file of a table. One that is not
+// written in the shortest way could lead elsewhere in the end.
 func inTables(p string) bool {
-	return filepath.IsLocal(filepath.FromSlash(p)) && !strings.HasPrefix(p, MetaDir)
+	return filepath.IsLocal(filepath.FromSlash(p)) && path.Clean(p) == p && p != "." && !strings.HasPrefix(p, MetaDir)
 }
 
 // isPart reports whether a path is that of a part, whatever names it.

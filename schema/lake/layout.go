@@ -202,12 +202,15 @@ func (l *Lake) readChange() (c *change, swapped bool, err error) {
 		}
 		paths = append(paths, m.To.Path)
 	}
+	if c.Staged != "" {
+		paths = append(paths, c.Dir)
+	}
 	for _, p := range paths {
 		if !inTables(p) {
 			return nil, false, fmt.Errorf("lake: %s: file %q is outside the tables", name, p)
 		}
 	}
-	if c.Staged != "" && (!filepath.IsLocal(c.Staged) || !strings.HasPrefix(c.Staged, filepath.Join(MetaDir, tempPrefix))) {
+	if c.Staged != "" && (!filepath.IsLocal(c.Staged) || filepath.Clean(c.Staged) != c.Staged || !strings.HasPrefix(c.Staged, filepath.Join(MetaDir, tempPrefix))) {
 		return nil, false, fmt.Errorf("lake: %s: directory %q is none of a transaction", name, c.Staged)
 	}
 	for _, f := range c.Add {
