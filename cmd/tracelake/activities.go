@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -135,6 +136,12 @@ func runActivities(c *cobra.Command, o *activitiesOptions, paths []string) (err 
 	return err
 }
 
+// outputError says that an output could not be written, whatever the input is
+// like.
+type outputError struct{ error }
+
+func (e *outputError) Unwrap() error { return e.error }
+
 // writeTo writes a file that appears only when it is complete, or to stdout.
 func writeTo(path string, stdout io.Writer, write func(io.Writer) error) (err error) {
 	if path == "-" {
@@ -149,7 +156,7 @@ func writeTo(path string, stdout io.Writer, write func(io.Writer) error) (err er
 	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
 	f, err := os.Create(tmp)
 	if err != nil {
-		return err
+		return &outputError{err}
 	}
 	defer func() {
 		if err != nil {
@@ -157,18 +164,17 @@ func writeTo(path string, stdout io.Writer, write func(io.Writer) error) (err er
 			_ = os.Remove(tmp)
 		}
 	}()
-	b := bufio.NewWriterSize(f, 1<<16)
-	if err := write(b); err != nil {
+	out := &checkedWriter{w: f}
+	b := bufio.NewWriterSize(out, 1<<16)
+	err = write(b)
+	if out.err == nil && err != nil {
 		return err
 	}
-	if err := b.Flush(); err != nil {
-		return err
+	if err = errors.Join(out.err, b.Flush(), f.Sync(), f.Close()); err == nil {
+		err = os.Rename(tmp, path)
 	}
-	if err := f.Sync(); err != nil {
-		return err
+	if err != nil {
+		return &outputError{err}
 	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
+	return nil
 }

@@ -12,10 +12,16 @@ import (
 	"tracelake/collect/isolate"
 )
 
+// programEnv makes the test binary the program itself.
+const programEnv = "TRACELAKE_TEST_PROGRAM"
+
 func TestMain(m *testing.M) {
 	isolate.MaybeGuard()
 	if len(os.Args) > 2 && os.Args[1] == "bench" && os.Args[2] == stageCommand {
 		os.Exit(run(os.Args[1:])) // what bench starts is the program under test
+	}
+	if os.Getenv(programEnv) != "" {
+		os.Exit(run(os.Args[1:]))
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // guards end at once
 	os.Exit(m.Run())

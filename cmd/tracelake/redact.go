@@ -11,6 +11,7 @@ import (
 
 	"tracelake/internal/regular"
 	"tracelake/nsight"
+	"tracelake/nsight/reportcopy"
 	"tracelake/redact"
 )
 
@@ -94,6 +95,11 @@ func runRedact(ctx context.Context, stdout, stderr io.Writer, path string, o *re
 	if err != nil {
 		if code := codeOf(err); code != exitFailed || ctx.Err() != nil {
 			return err
+		}
+		var unwritten *outputError
+		var copied *reportcopy.WriteError
+		if errors.As(err, &unwritten) || errors.As(err, &copied) {
+			return fmt.Errorf("redact: %w", err)
 		}
 		return errInput("redact: %s: %v", path, err)
 	}

@@ -105,16 +105,18 @@ func copyTo(ctx context.Context, p *redact.Policy, kind nsight.Kind, in, out str
 	}
 	tmp := filepath.Join(filepath.Dir(out), "."+filepath.Base(out)+".tmp")
 	if err := os.RemoveAll(tmp); err != nil {
-		return err
+		return &WriteError{out, err}
 	}
 	defer func() {
 		if err != nil {
 			_ = os.RemoveAll(tmp)
 		}
 	}()
-	if c.dst, err = newSink(kind, tmp); err != nil {
-		return err
+	dst, err := newSink(kind, tmp)
+	if err != nil {
+		return &WriteError{out, err}
 	}
+	c.dst = written{dst, out}
 	if err := c.copy(ctx); err != nil {
 		c.dst.abandon()
 		return err
@@ -122,7 +124,10 @@ func copyTo(ctx context.Context, p *redact.Policy, kind nsight.Kind, in, out str
 	if err := c.dst.finish(); err != nil {
 		return err
 	}
-	return os.Rename(tmp, out)
+	if err := os.Rename(tmp, out); err != nil {
+		return &WriteError{out, err}
+	}
+	return nil
 }
 
 type copier struct {

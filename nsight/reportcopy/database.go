@@ -23,10 +23,15 @@ func plain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if code := sqlite.ErrCode(err); code != sqlite.ResultError || strings.Contains(err.Error(), "sqlite") {
-		return fmt.Errorf("the database cannot be read or written: %v", code)
+	code := sqlite.ErrCode(err)
+	if code == sqlite.ResultError && !strings.Contains(err.Error(), "sqlite") {
+		return err
 	}
-	return err
+	var copied *WriteError
+	if errors.As(err, &copied) {
+		return &WriteError{copied.Path, fmt.Errorf("the copy cannot be written: %v", code)}
+	}
+	return fmt.Errorf("the database cannot be read: %v", code)
 }
 
 // database is a report in SQLite.

@@ -215,7 +215,11 @@ func (l *Lake) compactDir(dir string, bins [][]*part, o CompactOptions, sum *Com
 		return err
 	}
 	defer lock.Close()
-	if !l.unchanged(bins, &ch) {
+	same, err := l.unchanged(bins, &ch)
+	if err != nil {
+		return err
+	}
+	if !same {
 		sum.Busy++
 		return nil
 	}
@@ -310,23 +314,29 @@ func mergedName(paths []string) string {
 
 // unchanged reports whether the parts of a change are still those that were
 // read, and those of their commits. The caller holds the layout alone.
-func (l *Lake) unchanged(bins [][]*part, ch *change) bool {
+func (l *Lake) unchanged(bins [][]*part, ch *change) (bool, error) {
 	for _, p := range slices.Concat(bins...) {
 		if !slices.Contains(ch.Remove, p.Path) {
 			continue
 		}
 		st, err := os.Stat(l.Abs(p.Path))
+		if err != nil && unreadable(err) {
+			return false, fmt.Errorf("lake: %w", err)
+		}
 		if err != nil || !os.SameFile(st, p.state) || st.Size() != p.state.Size() || !st.ModTime().Equal(p.state.ModTime()) {
-			return false
+			return false, nil
 		}
 	}
 	for _, m := range ch.Moves {
 		c, err := l.readCommit(m.TraceID)
+		if err != nil && unreadable(err) {
+			return false, fmt.Errorf("lake: %w", err)
+		}
 		if err != nil || !c.move(m) {
-			return false
+			return false, nil
 		}
 	}
-	return true
+	return true, nil
 }
 
 // detach gives a trace files of its own again, so that they can be replaced or
@@ -343,7 +353,12 @@ func (l *Lake) detach(traceID string) error {
 	}
 	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
 		for _, p := range dirs[dir] {
-			if _, ours := p.rows[traceID]; !ours || !l.sharesRows(p.File) {
+			if _, ours := p.rows[traceID]; !ours {
+				continue
+			}
+			if shared, err := l.sharesRows(p.File); err != nil {
+				return err
+			} else if !shared {
 				continue
 			}
 			if err := l.split(dir, p, traceID); err != nil {

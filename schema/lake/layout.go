@@ -64,8 +64,11 @@ func (l *Lake) settle() error {
 	if l.Remote() {
 		return nil
 	}
-	if _, err := os.Stat(l.meta(layoutJournal)); err != nil {
+	switch _, err := os.Stat(l.meta(layoutJournal)); {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case err != nil:
+		return fmt.Errorf("lake: %w", err)
 	}
 	lock, err := l.moveAlone()
 	if err == nil {
@@ -112,28 +115,66 @@ func (l *Lake) apart(first func() error, traceIDs ...string) (*os.File, error) {
 				return nil, err
 			}
 		}
-		i := slices.IndexFunc(traceIDs, func(id string) bool {
-			c, err := l.readCommit(id)
-			return err == nil && slices.ContainsFunc(c.Files, l.sharesRows)
-		})
-		if i < 0 {
+		id, err := l.together(traceIDs)
+		if err == nil && id == "" {
 			return lock, nil
 		}
 		lock.Close()
-		if err := l.detach(traceIDs[i]); err != nil {
+		if err == nil {
+			err = l.detach(id)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 }
 
+// together returns the first of some traces that shares files with others, or
+// "". A commit that is damaged names no file.
+func (l *Lake) together(traceIDs []string) (string, error) {
+	for _, id := range traceIDs {
+		c, err := l.readCommit(id)
+		if err != nil && unreadable(err) {
+			return "", fmt.Errorf("lake: %w", err)
+		}
+		if err != nil {
+			continue
+		}
+		for _, f := range c.Files {
+			if shared, err := l.sharesRows(f); err != nil || shared {
+				return id, err
+			}
+		}
+	}
+	return "", nil
+}
+
+// unreadable reports whether the file system did not say what a file holds, or
+// whether there is one.
+func unreadable(err error) bool {
+	var e *fs.PathError
+	return errors.As(err, &e) && !errors.Is(err, fs.ErrNotExist)
+}
+
 // sharesRows reports whether a file holds rows of other traces that could be
 // lost with it. One that is missing or cut off holds none.
-func (l *Lake) sharesRows(f File) bool {
+func (l *Lake) sharesRows(f File) (bool, error) {
 	if !f.Shared {
-		return false
+		return false, nil
 	}
+	return l.inPlace(f)
+}
+
+// inPlace reports whether a file is there in full size.
+func (l *Lake) inPlace(f File) (bool, error) {
 	st, err := os.Stat(l.Abs(f.Path))
-	return err == nil && st.Size() == f.Bytes
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("lake: %w", err)
+	}
+	return st.Size() == f.Bytes, nil
 }
 
 // carryOut makes a change whose new files stand in a directory of a
@@ -166,7 +207,8 @@ func (l *Lake) carryOut(c *change, staged string) error {
 		return err
 	}
 	if err := exchange(staged, dir); err != nil {
-		return errors.Join(fmt.Errorf("lake: %s cannot be swapped in one step: %w", dir, err), os.Remove(l.meta(layoutJournal)))
+		// Whether it was swapped is what the directory says, not the error.
+		return errors.Join(fmt.Errorf("lake: %s cannot be swapped in one step: %w", dir, err), l.finishChange())
 	}
 	if err := errors.Join(syncDir(filepath.Dir(dir)), syncDir(filepath.Dir(staged))); err != nil {
 		return fmt.Errorf("lake: %w", err)
@@ -214,8 +256,8 @@ func (l *Lake) readChange() (c *change, swapped bool, err error) {
 		return nil, false, fmt.Errorf("lake: %s: directory %q is none of a transaction", name, c.Staged)
 	}
 	for _, f := range c.Add {
-		if st, err := os.Stat(l.Abs(f.Path)); err != nil || st.Size() != f.Bytes {
-			return c, false, nil
+		if there, err := l.inPlace(f); err != nil || !there {
+			return c, false, err
 		}
 	}
 	return c, true, nil

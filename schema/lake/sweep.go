@@ -32,18 +32,38 @@ type Swept struct {
 	Bytes        int64 `json:"bytes"`        // freed
 }
 
+// sweeping is a sweep under way.
+type sweeping struct {
+	Swept
+	left []error // why something could not be removed
+}
+
+// remove removes a file, which may be gone already.
+func (s *sweeping) remove(remove func(string) error, path string) bool {
+	err := remove(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.left = append(s.left, fmt.Errorf("lake: %w", err))
+	}
+	return err == nil
+}
+
 // Sweep removes what dead writers left. A transaction goes at once where its
 // writer ran on this machine and is dead, otherwise when nothing in it changed
 // for the given time. Parts that no commit names go when they are older than
-// that time, which must be longer than any import takes to commit.
+// that time, which must be longer than any import takes to commit. What cannot
+// be removed is an error when all the rest is gone.
 func (l *Lake) Sweep(olderThan time.Duration) (Swept, error) {
+	s, err := l.sweep(olderThan)
+	return s.Swept, errors.Join(append(s.left, err)...)
+}
+
+func (l *Lake) sweep(olderThan time.Duration) (s sweeping, err error) {
 	if l.writer == "" {
-		return Swept{}, errors.New("lake: opened for reading")
+		return s, errors.New("lake: opened for reading")
 	}
-	var s Swept
 	limit := time.Now().Add(-olderThan)
 	if o := l.remote(); o != nil {
-		err := o.sweep(l, &s, limit)
+		err := o.sweep(l, &s.Swept, limit)
 		return s, err
 	}
 	// A change that is half done may need what a dead writer left.
@@ -54,22 +74,22 @@ func (l *Lake) Sweep(olderThan time.Duration) (Swept, error) {
 	defer layout.Close()
 	err = l.sweepTransactions(&s, limit)
 	for _, dir := range []string{l.meta(), l.meta(commitsDir)} {
-		sweepFiles(dir, limit)
+		sweepFiles(&s, dir, limit)
 	}
 	return s, errors.Join(err, l.sweepParts(&s, limit))
 }
 
 // Tidy is Sweep where that is cheap. In an object store it would have to list
-// everything.
+// everything. What cannot be removed stays for the next time.
 func (l *Lake) Tidy(olderThan time.Duration) error {
 	if l.Remote() {
 		return nil
 	}
-	_, err := l.Sweep(olderThan)
+	_, err := l.sweep(olderThan)
 	return err
 }
 
-func (l *Lake) sweepTransactions(s *Swept, limit time.Time) error {
+func (l *Lake) sweepTransactions(s *sweeping, limit time.Time) error {
 	entries, err := os.ReadDir(l.meta())
 	if err != nil {
 		return fmt.Errorf("lake: %w", err)
@@ -81,12 +101,16 @@ func (l *Lake) sweepTransactions(s *Swept, limit time.Time) error {
 		}
 		dir := l.meta(e.Name())
 		lock, err := filelock.Acquire(dir+lockSuffix, filelock.Try)
-		if err != nil {
+		if errors.Is(err, filelock.ErrLocked) {
 			continue // its writer lives
+		}
+		if err != nil {
+			s.left = append(s.left, fmt.Errorf("lake: %w", err))
+			continue
 		}
 		size, newest := measure(dir)
 		if filelock.Have && strings.HasPrefix(e.Name(), own) || newest.Before(limit) {
-			if err := os.RemoveAll(dir); err == nil {
+			if s.remove(os.RemoveAll, dir) {
 				s.Transactions++
 				s.Bytes += size
 			}
@@ -119,8 +143,11 @@ func measure(dir string) (size int64, newest time.Time) {
 
 // sweepFiles removes old temporary files: locks that nobody holds, and small
 // files whose writer died before it gave them their name.
-func sweepFiles(dir string, limit time.Time) {
-	entries, _ := os.ReadDir(dir)
+func sweepFiles(s *sweeping, dir string, limit time.Time) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.left = append(s.left, fmt.Errorf("lake: %w", err))
+	}
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil || e.IsDir() || !strings.HasPrefix(e.Name(), tempPrefix) || !info.ModTime().Before(limit) {
@@ -128,7 +155,7 @@ func sweepFiles(dir string, limit time.Time) {
 		}
 		path := filepath.Join(dir, e.Name())
 		if !strings.HasSuffix(e.Name(), lockSuffix) {
-			os.Remove(path)
+			s.remove(os.Remove, path)
 			continue
 		}
 		if _, err := os.Stat(strings.TrimSuffix(path, lockSuffix)); err == nil {
@@ -140,7 +167,7 @@ func sweepFiles(dir string, limit time.Time) {
 	}
 }
 
-func (l *Lake) sweepParts(s *Swept, limit time.Time) error {
+func (l *Lake) sweepParts(s *sweeping, limit time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// A commit that cannot be read may name any part: then all of them stay.
@@ -171,7 +198,7 @@ func (l *Lake) sweepParts(s *Swept, limit time.Time) error {
 			if err != nil || !info.ModTime().Before(limit) {
 				return nil
 			}
-			if os.Remove(path) == nil {
+			if s.remove(os.Remove, path) {
 				s.Parts++
 				s.Bytes += info.Size()
 			}

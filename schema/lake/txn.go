@@ -273,11 +273,27 @@ func (t *Txn) publishOnce(c *Commit, replace bool, placed map[string]bool, again
 	case errors.Is(err, errSwapped):
 		return err
 	case err != nil:
-		t.undo(placed, goes)
-		return fmt.Errorf("lake: %w", err)
+		err = fmt.Errorf("lake: %w", err)
+		if there, readErr := t.written(c, goes, placed); !there {
+			return errors.Join(err, readErr)
+		}
 	}
 	t.l.remember(*c)
-	return t.tidyUp(c, &old, goes, placed)
+	return errors.Join(err, t.tidyUp(c, &old, goes, placed))
+}
+
+// written reports whether a commit is there although writing it failed: a flush
+// can fail when it has its name. Only where it is not its files go again.
+func (t *Txn) written(c *Commit, keep, placed map[string]bool) (bool, error) {
+	now, err := t.l.readCommit(c.TraceID)
+	switch {
+	case err == nil && sameCommit(&now, c):
+		return true, nil
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+		t.undo(placed, keep)
+		return false, nil
+	}
+	return false, err // nobody knows: Sweep tells
 }
 
 // rename gives the parts of a commit names that its predecessor did not have.
@@ -354,15 +370,16 @@ func (t *Txn) tidyUp(c, old *Commit, goes, placed map[string]bool) error {
 			delete(goes, f.Path)
 		}
 	}
+	var errs []error
 	for p := range goes {
 		if err := t.l.at.remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("lake: %w", err)
+			errs = append(errs, fmt.Errorf("lake: %w", err))
 		}
 	}
 	if c.Outcome != OutcomeRejected {
-		return t.l.retire(RejectedTraceID(c.ContentDigest, c.Source.Path), c.Files)
+		errs = append(errs, t.l.retire(RejectedTraceID(c.ContentDigest, c.Source.Path), c.Files))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // retire takes a trace out of the lake: a rejection that no longer holds. Its

@@ -1,0 +1,4 @@
+//go:build !linux
+
+// Package faultfs is for tests on Linux.
+package faultfs
