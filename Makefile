@@ -86,9 +86,9 @@ test: venv venv-collect venv-hta build
 test-collect: venv venv-collect build
 	TRACELAKE_HF_PYTHON=$(HF_PYTHON) $(VENV)/bin/python -m pytest -q python/tests/collect
 
-## e2e: a real Spark cluster, killed and run again, real Ray, Iceberg and Delta on this machine; Spark needs a JRE
+## e2e: a real Spark cluster, killed and run again, real Ray, ClickHouse, Iceberg, Delta and an object store on this machine; Spark needs a JRE
 e2e: venv-cluster build
-	$(CLUSTER_PYTHON) -m pytest -q -rs --durations=5 python/tests/cluster
+	TRACELAKE_HF_PYTHON=$(HF_PYTHON) $(CLUSTER_PYTHON) -m pytest -q -rs --durations=5 python/tests/cluster
 
 ## lint: formatting and static checks; none of them may print anything
 lint: venv

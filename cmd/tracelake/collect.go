@@ -22,6 +22,7 @@ import (
 func newCollectCommand() *cobra.Command {
 	o := &collectOptions{}
 	var onServer *serverOptions
+	var parent int
 	c := &cobra.Command{
 		Use:   "collect --framework huggingface|vllm --model MODEL --output-dir DIR",
 		Short: "Run tracers over models, each in its own process",
@@ -39,6 +40,9 @@ Prints one line per job to standard error, or JSON lines to standard output with
   tracelake collect plan --framework huggingface --model-list models.txt --output-dir out`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := dieWith(parent); err != nil {
+				return err
+			}
 			if asked, err := onServer.asked(); err != nil || asked {
 				if err == nil {
 					err = runCollectServer(c, onServer)
@@ -50,6 +54,7 @@ Prints one line per job to standard error, or JSON lines to standard output with
 	}
 	o.flags(c.Flags())
 	onServer = addServerFlags(c.Flags())
+	addDieWith(c.Flags(), &parent)
 	c.AddCommand(newCollectPlanCommand(), newCollectDoctorCommand())
 	return c
 }

@@ -50,7 +50,7 @@ func (o *convertOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.shard, "shard", "", "I/N, convert only the inputs of share I of N, from 0/N to N-1/N, as told by their absolute paths")
 	f.BoolVar(&o.list, "list", false, "convert nothing: print what is not in the dataset yet, and do once what --member leaves")
 	f.BoolVar(&o.member, "member", false, "be one of many processes that fill the dataset: read nothing of what others wrote, and leave what concerns all of it to --list")
-	f.IntVar(&o.dieWith, "die-with", 0, "stop when the process with this ID, which must be the parent, ends (Linux)")
+	addDieWith(f, &o.dieWith)
 	f.StringSliceVar(&o.tables, "tables", nil, "tables to write (default: all)")
 	f.StringArrayVar(&o.patterns, "range-pattern", nil, "[PRODUCER=]REGEXP of ranges that mark iterations; the first group is the ID (repeatable)")
 	f.StringArrayVar(&o.deviceUUIDs, "device-uuid", nil, "[TRACE:]INDEX=UUID of a device (repeatable)")

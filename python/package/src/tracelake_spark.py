@@ -11,7 +11,6 @@ that ended, written by Spark's committer.
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import json
 import os
@@ -31,10 +30,18 @@ DEFAULTS = {
     "spark.speculation.quantile": "0.75",
     "spark.speculation.multiplier": "3",
     "spark.speculation.minTaskRuntime": "60s",
+    # Machines where much fails are left out.
     "spark.excludeOnFailure.enabled": "true",
+    "spark.excludeOnFailure.stage.maxFailedTasksPerExecutor": "50",
+    "spark.excludeOnFailure.application.maxFailedTasksPerExecutor": "50",
+    # One more than what is tried: Spark asks for more than PER_TASK.
+    "spark.task.maxFailures": "5",
     # Version 2 makes the files of tasks visible before the job is over.
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
+# Where one task failed this often it is not tried again: with nowhere left to go
+# it would end the job.
+PER_TASK = ("spark.excludeOnFailure.task.maxTaskAttemptsPerExecutor", "spark.excludeOnFailure.task.maxTaskAttemptsPerNode")
 
 SCHEMA = ", ".join(f"{name} {kind}" for name, kind in task.COLUMNS.items())
 ARROW = pa.schema([(name, {"bigint": "int64", "int": "int32"}.get(kind, kind)) for name, kind in task.COLUMNS.items()])
@@ -61,6 +68,8 @@ def session(master: str | None = None, **conf: str) -> SparkSession:
         c.setIfMissing(name, value)
     for name, value in conf.items():
         c.set(name, value)
+    for name in PER_TASK:
+        c.setIfMissing(name, str(max(1, int(c.get("spark.task.maxFailures")) - 1)))
     if master:
         c.setMaster(master)
         if master.startswith("local"):
@@ -75,7 +84,7 @@ def convert(
     flags: typing.Sequence[str] = (),
     program: str = "",
     catalog: str = "",
-    task_bytes: int = 64 << 20,
+    task_bytes: int = task.TASK_BYTES,
     timeout: float | None = None,
 ) -> Result:
     """Converts what the dataset does not hold yet.
@@ -83,7 +92,7 @@ def convert(
     Inputs and the dataset must have the same path on every machine, or be URLs.
     program is a file to ship to the executors; without it each uses the
     tracelake that is installed there. Inputs that are no traces are rejected;
-    all others are tried spark.task.maxFailures times.
+    all others are tried four times, or one time less than spark.task.maxFailures says.
     """
     here = task.find_program(program)
     lake = task.absolute(lake)
@@ -161,25 +170,27 @@ def _tasks(
 
 
 def _tries(context) -> int:
-    """How often Spark tries a task."""
-    master = context.master
-    if master.startswith("local"):
-        return int(master.rstrip("]").partition(",")[2] or 1) if "cluster" not in master else 4
-    return int(context.getConf().get("spark.task.maxFailures", "4"))
+    """How often a task is tried before what fails becomes a row."""
+    master, conf = context.master, context.getConf()
+    if master.startswith("local") and "cluster" not in master:
+        return int(master.rstrip("]").partition(",")[2] or 1)
+    most = [int(conf.get("spark.task.maxFailures", "4"))]
+    if conf.get("spark.excludeOnFailure.enabled", "false") == "true":
+        most += [int(conf.get(name, default)) for name, default in zip(PER_TASK, ("1", "2"), strict=True)]
+    return min(most)
 
 
 def _spark_url(lake: str) -> str:
     """The name that Spark has for what the program calls lake."""
-    return lake.replace("s3://", "s3a://", 1) if lake.startswith("s3://") else lake if task.is_url(lake) else "file://" + lake
+    if not task.is_url(lake):
+        return "file://" + lake
+    lake = task.clean(lake)
+    return lake.replace("s3://", "s3a://", 1) if lake.startswith("s3://") else lake
 
 
 def main(argv: list[str] | None = None) -> int:
     words, flags = task.split_words(sys.argv[1:] if argv is None else argv)
-    p = argparse.ArgumentParser(
-        prog="tracelake_spark", description="Converts traces on Apache Spark. What follows -- are flags of tracelake convert."
-    )
-    p.add_argument("inputs", nargs="+", metavar="INPUT", help="files, directories, globs or URLs, the same on every machine")
-    p.add_argument("-o", "--output", required=True, metavar="LAKE", help="the dataset, the same on every machine")
+    p = task.parser("tracelake_spark", "Apache Spark")
     p.add_argument("--master", help="as for spark-submit, which sets it otherwise")
     p.add_argument("--conf", action="append", default=[], metavar="NAME=VALUE", help="setting of Spark (repeatable)")
     p.add_argument(
@@ -188,10 +199,6 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument(
         "--catalog", default="", metavar="URL", help="where the rows of jobs go, as Spark names it (default: LAKE/_tracelake/catalog)"
     )
-    p.add_argument(
-        "--task-bytes", type=int, default=64 << 20, metavar="N", help="small inputs share a task up to this size (default 64 MiB)"
-    )
-    p.add_argument("--timeout", type=float, metavar="S", help="end an attempt at an input after S seconds; it is tried again")
     a = p.parse_args(words)
     spark = session(a.master, **dict(c.split("=", 1) for c in a.conf))
     try:

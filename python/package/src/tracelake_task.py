@@ -7,8 +7,10 @@ committed already stays as it is. Needs nothing but the standard library.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -34,6 +36,9 @@ COLUMNS = {
 
 Row = dict[str, typing.Any]
 
+# Small inputs share a task up to this size.
+TASK_BYTES = 64 << 20
+
 
 class Failed(RuntimeError):
     """An input is not in the dataset for a reason that may go away: try again."""
@@ -56,11 +61,37 @@ def absolute(path: str) -> str:
     return path if is_url(path) else os.path.abspath(path)
 
 
+def clean(path: str) -> str:
+    """A URL without its parameters, which no dataset and no message holds."""
+    return path.partition("?")[0] if is_url(path) else path
+
+
+def addressed(unit: str, inputs: typing.Iterable[str]) -> str:
+    """What the program reads a unit by: a URL has the parameters of the input that it was found in."""
+    if not is_url(unit):
+        return unit
+    found = max((x for x in inputs if unit.startswith(re.split(r"[?*\[]", x, maxsplit=1)[0])), key=len, default="")
+    _, mark, parameters = found.partition("?")
+    return unit + mark + parameters
+
+
 def split_words(argv: typing.Sequence[str]) -> tuple[list[str], list[str]]:
-    """The arguments of a driver, and behind -- the flags of convert."""
+    """The arguments of a driver, and behind -- the flags of the program."""
     words = list(argv)
     at = words.index("--") if "--" in words else len(words)
     return words[:at], words[at + 1 :]
+
+
+def parser(prog: str, engine: str) -> argparse.ArgumentParser:
+    """What every driver asks for."""
+    p = argparse.ArgumentParser(prog=prog, description=f"Converts traces on {engine}. What follows -- are flags of tracelake convert.")
+    p.add_argument("inputs", nargs="+", metavar="INPUT", help="files, directories, globs or URLs, the same on every machine")
+    p.add_argument("-o", "--output", required=True, metavar="LAKE", help="the dataset, the same on every machine")
+    p.add_argument(
+        "--task-bytes", type=int, default=TASK_BYTES, metavar="N", help="small inputs share a task up to this size (default 64 MiB)"
+    )
+    p.add_argument("--timeout", type=float, metavar="S", help="end an attempt at an input after S seconds; it is tried again")
+    return p
 
 
 def find_program(name: str = "") -> str:
@@ -104,11 +135,14 @@ class Listing(typing.NamedTuple):
 
 def list_inputs(program: str, inputs: typing.Iterable[str], lake: str, flags: typing.Sequence[str] = ()) -> Listing:
     """Asks which inputs there are and which the dataset holds, and makes the dataset."""
-    words = [program, "convert", "--list", "--json", "-o", absolute(lake), *flags, "--", *map(absolute, inputs)]
+    inputs = [absolute(x) for x in inputs]
+    words = [program, "convert", "--list", "--json", "-o", absolute(lake), *flags, "--", *inputs]
     done = subprocess.run(words, capture_output=True, check=False)
     if done.returncode not in (0, 3):
         raise Unusable(done.returncode, _last(done.stderr) or f"tracelake ended with exit code {done.returncode}")
     lines = [json.loads(x) for x in done.stdout.splitlines()]
+    for r in lines[:-1]:
+        r["unit"] = addressed(r["unit"], inputs)
     return Listing(lines[:-1], lines[-1]["summary"]["notices"] or [])
 
 
@@ -136,10 +170,10 @@ def convert(
     try:
         done = subprocess.run(words, capture_output=True, check=False, timeout=timeout)
     except subprocess.TimeoutExpired:
-        raise Failed(f"{unit}: not done after {timeout:g} s") from None
+        raise Failed(f"{clean(unit)}: not done after {timeout:g} s") from None
     if done.returncode not in (0, 3):
         how = f"exit code {done.returncode}" if done.returncode > 0 else f"signal {-done.returncode}"
-        raise Failed(f"{unit}: {how}: {_last(done.stderr)}")
+        raise Failed(f"{clean(unit)}: {how}: {_last(done.stderr)}")
     reports = [json.loads(x) for x in done.stdout.splitlines()][:-1]
     for r in reports:
         if r.get("failed"):
@@ -150,13 +184,13 @@ def convert(
 def failed(unit: str, why: Exception, attempt: int) -> Row:
     """The row of a unit that was tried as often as the engine allows."""
     row = dict.fromkeys(COLUMNS)
-    row.update(path=unit, unit=unit, status="failed", reason=str(why)[:1000], host=socket.gethostname(), attempt=attempt)
+    row.update(path=clean(unit), unit=clean(unit), status="failed", reason=str(why)[:1000], host=socket.gethostname(), attempt=attempt)
     return row
 
 
 def _row(report: Row, unit: str, attempt: int) -> Row:
     row = {name: report.get(name) for name in COLUMNS}
-    row.update(unit=unit, status="rejected" if report["outcome"] == "rejected" else "ok", host=socket.gethostname(), attempt=attempt)
+    row.update(unit=clean(unit), status="rejected" if report["outcome"] == "rejected" else "ok", host=socket.gethostname(), attempt=attempt)
     return row
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 import pyspark
+from gateway import CREDENTIALS
 from lakes import SOURCES
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
@@ -95,6 +96,10 @@ class Cluster:
         assert done.returncode in ok, f"exit {done.returncode}: {done.stderr[-4000:]}"
         return done
 
+    def conversions(self):
+        """Those that tasks started and that run."""
+        return [p for w in self.workers for p in tree(w) if "--die-with" in words_of(p)]
+
     def close(self):
         for p in self.running:
             for x in [*tree(p), p]:
@@ -107,7 +112,22 @@ class Cluster:
 
 def environment(host):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
-    return {**env, "JAVA_TOOL_OPTIONS": JAVA, "SPARK_LOCAL_IP": host, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(SOURCES)}
+    ours = {"JAVA_TOOL_OPTIONS": JAVA, "SPARK_LOCAL_IP": host, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(SOURCES)}
+    return {**env, **CREDENTIALS, **ours}
+
+
+def wait_for(holds, what, seconds):
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"no {what} within {seconds} s"
+        time.sleep(0.01)
+
+
+def words_of(process):
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
 
 
 def tree(process):

@@ -2,12 +2,11 @@
 
 import random
 import subprocess
-import time
 
 import psutil
 import pytest
-from lakes import ROOT, catalog, commits, content, leftovers, unlike
-from spark_cluster import HOSTS, environment, tree
+from lakes import catalog, commits
+from spark_cluster import HOSTS, environment, tree, wait_for
 
 # A program that runs tracelake and has a process killed while it does, once. A
 # conversion that ends before its moment comes halves the time of the next one.
@@ -29,27 +28,6 @@ exec {program} "$@"
 VICTIMS = {"child": "--member", "executor": "CoarseGrainedExecutorBackend"}
 
 
-@pytest.fixture(scope="module")
-def alone(tracelake, shared, tmp_path_factory):
-    inputs = unlike(ROOT / "testdata" / "demo", shared / "traces" / "own")
-    lake = tmp_path_factory.mktemp("alone") / "lake"
-    tracelake("convert", "-q", *inputs, "-o", lake, "--run", "all", ok=(0, 3))
-    return inputs, content(lake), set(commits(lake))
-
-
-def words(program, inputs, lake):
-    return ["--program", program, "--task-bytes", 1 << 18, *inputs, "-o", lake, "--", "--run", "all"]
-
-
-def same(lake, alone):
-    _, rows, traces = alone
-    assert content(lake) == rows
-    assert set(commits(lake)) == traces
-    assert sorted(r["trace_id"] + ".json" for r in catalog(lake)) == sorted(traces), "a row for each input, and one only"
-    # A killed writer may leave the empty file of a lock, which no reader sees.
-    assert [p for p in leftovers(lake) if not (".tmp-publish-" in p and p.endswith(".lock"))] == []
-
-
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_kill_of_a_task(spark_cluster, binary, alone, tmp_path, victim):
     """Spark repeats the task of a killed child or executor within the same job."""
@@ -57,17 +35,17 @@ def test_kill_of_a_task(spark_cluster, binary, alone, tmp_path, victim):
     after = random.uniform(0, 0.1)
     program.write_text(KILLER.format(done=done, after=f"{after:.3f}", victim=VICTIMS[victim], program=binary.resolve()))
     program.chmod(0o755)
-    spark_cluster.run(*words(program, alone[0], tmp_path / "lake"), ok=(3,))
+    spark_cluster.run(*alone.words(program, tmp_path / "lake"), ok=(3,))
     assert done.is_dir(), f"no {victim} was killed {after:.3f} s after its start"
-    same(tmp_path / "lake", alone)
+    alone.same(tmp_path / "lake")
 
 
 def test_kill_of_the_driver(spark_cluster, binary, alone, tmp_path):
     """The same command again does what is left."""
-    lake, traces = tmp_path / "lake", alone[2]
+    lake, traces = tmp_path / "lake", alone.traces
     after = random.randint(1, len(traces) // 2)
     driver = subprocess.Popen(
-        spark_cluster.command(*words(binary, alone[0], lake)),
+        spark_cluster.command(*alone.words(binary, lake)),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=environment(HOSTS[0]),
@@ -78,29 +56,11 @@ def test_kill_of_the_driver(spark_cluster, binary, alone, tmp_path):
         assert driver.poll() is None, "the driver ended by itself"
     finally:
         end(driver)
-    wait_for(lambda: not children(spark_cluster), "the end of all conversions", 60)
+    wait_for(lambda: not spark_cluster.conversions(), "the end of all conversions", 60)
     assert len(commits(lake)) < len(traces), f"killed after {after} commits, nothing was left to do"
     assert catalog(lake) == []
-    spark_cluster.run(*words(binary, alone[0], lake), ok=(3,))
-    same(lake, alone)
-
-
-def wait_for(holds, what, seconds):
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, f"no {what} within {seconds} s"
-        time.sleep(0.01)
-
-
-def children(cluster):
-    return [p for w in cluster.workers for p in tree(w) if "--die-with" in words_of(p)]
-
-
-def words_of(process):
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
+    spark_cluster.run(*alone.words(binary, lake), ok=(3,))
+    alone.same(lake)
 
 
 def end(driver):

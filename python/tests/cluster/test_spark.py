@@ -29,3 +29,21 @@ def test_real_traces(spark_cluster, tracelake, binary, shared, tmp_path):
     again = json.loads(spark_cluster.run(*words).stdout)
     assert again == {"inputs": told["inputs"], "held": told["inputs"], "catalog": None}
     assert content(spread) == content(alone)
+
+
+def test_fails_every_time(spark_cluster, tracelake, binary, tmp_path):
+    """An input that fails on every machine becomes a row; the rest goes on, and the next job tries it again."""
+    program, lake = tmp_path / "tracelake", tmp_path / "lake"
+    inputs = unlike(ROOT / "testdata" / "demo")
+    words = ["--task-bytes", 1, *inputs, "-o", lake, "--", "--run", "all"]
+    refusal = f'case "$*" in *--member*{inputs[0].name}) echo no room >&2; exit 1; esac'
+    program.write_text(f'#!/bin/sh\n{refusal}\nexec {binary.resolve()} "$@"\n')
+    program.chmod(0o755)
+    told = json.loads(spark_cluster.run("--program", program, *words, ok=(3,)).stdout)
+    assert (told["ok"], told["failed"]) == (len(inputs) - 1, 1)
+    (row,) = [r for r in catalog(lake) if r["status"] == "failed"]
+    assert row["path"] == str(inputs[0]) and row["attempt"] == 3 and row["reason"].endswith("exit code 1: no room")
+    told = json.loads(spark_cluster.run("--program", binary, *words, master="local[1]").stdout)
+    assert (told["held"], told["ok"]) == (len(inputs) - 1, 1)
+    tracelake("convert", "-q", *inputs, "-o", tmp_path / "alone", "--run", "all")
+    assert content(lake) == content(tmp_path / "alone")
