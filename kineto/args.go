@@ -14,14 +14,7 @@ func (d *decoder) putSlots(spec *tableSpec, t *tableBatch, row int32) {
 		for m := d.set[w] &^ spec.special[w]; m != 0; m &= m - 1 {
 			s := w<<6 | bits.TrailingZeros64(m)
 			if c := spec.slotCol[s]; c >= 0 {
-				// What put does, where every row has a value.
-				col := &t.cols[c]
-				if n := len(col.vals); n < cap(col.vals) && int(row) == n && len(col.rows) == 0 {
-					col.vals = col.vals[:n+1]
-					col.vals[n] = d.val[s]
-				} else {
-					col.put(row, d.val[s])
-				}
+				t.cols[c].put(row, d.val[s])
 			} else {
 				left.add(s)
 				rest = true

@@ -16,19 +16,20 @@ type column struct {
 
 // put stores the value of a row. Rows come in ascending order, each once.
 func (c *column) put(row int32, v int64) {
-	n := len(c.vals)
-	if n < cap(c.vals) {
-		if len(c.rows) == 0 {
-			if int(row) == n {
-				c.vals = c.vals[:n+1]
-				c.vals[n] = v
-				return
-			}
-		} else if n < cap(c.rows) {
-			c.rows, c.vals = c.rows[:n+1], c.vals[:n+1]
-			c.rows[n], c.vals[n] = row, v
-			return
-		}
+	if n := len(c.vals); n < cap(c.vals) && int(row) == n && len(c.rows) == 0 {
+		c.vals = c.vals[:n+1]
+		c.vals[n] = v
+		return
+	}
+	c.putSparse(row, v)
+}
+
+// putSparse is put for a column that rows lack.
+func (c *column) putSparse(row int32, v int64) {
+	if n := len(c.vals); n < cap(c.vals) && n < cap(c.rows) && len(c.rows) == n {
+		c.rows, c.vals = c.rows[:n+1], c.vals[:n+1]
+		c.rows[n], c.vals[n] = row, v
+		return
 	}
 	c.putSlowly(row, v)
 }

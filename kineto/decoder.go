@@ -63,12 +63,12 @@ type decoder struct {
 
 // prediction is what a slot held last.
 type prediction struct {
-	raw []byte // a string
+	raw []byte // a string and its closing quote
 	id  uint32
 	ok  bool
 
-	word, mask uint64 // the first bytes of a number
-	n          int32  // how many of them
+	word, mask uint64 // the first bytes of a number or string, and which of them count
+	n          int32  // how many there are of a number
 	v          int64  // their value
 }
 
@@ -291,6 +291,18 @@ func (d *decoder) events(i, stop int) (next int, st status) {
 				continue
 			}
 			e = d.value(key, kind, i)
+		} else if kind == kindText && b[i] == '"' {
+			e = d.text(key, i)
+		} else if kind == kindWho {
+			// Most events are of the same process and thread as the one before.
+			if p := &d.pred[key]; (load64(b, i)^p.word)&p.mask == 0 && p.n > 0 && i+int(p.n) < end {
+				d.val[key] = p.v
+				d.set.add(key)
+				d.set.del(key + 1)
+				i += int(p.n)
+				continue
+			}
+			e = d.value(key, kind, i)
 		} else if kind != kindNone {
 			e = d.value(key, kind, i)
 		} else {
@@ -351,14 +363,7 @@ func (d *decoder) value(s slot, kind valueKind, i int) int {
 			return e
 		}
 	case kindWho:
-		// Most events are of the same process and thread as the one before.
 		p := &d.pred[s]
-		if w := load64(b, i); (w^p.word)&p.mask == 0 && p.n > 0 && i+int(p.n) < d.end {
-			d.val[s] = p.v
-			d.set.add(s)
-			d.set.del(s + 1)
-			return i + int(p.n)
-		}
 		if v, e, ok := parseInt(b, i); ok && e < d.end {
 			if p.n = 0; e-i < 8 {
 				p.word, p.mask, p.n, p.v = load64(b, i), ^uint64(0)>>(56-8*(e-i)), int32(e-i), v

@@ -115,15 +115,20 @@ func (d *decoder) phaseOf(id uint32) byte {
 }
 
 func (d *decoder) classOf(id uint32) class {
+	if int(id) < len(d.class) && d.class[id] != classUnknown {
+		return d.class[id]
+	}
+	return d.classAnew(id)
+}
+
+func (d *decoder) classAnew(id uint32) class {
 	if id == noString {
 		return classOther
 	}
 	for int(id) >= len(d.class) {
 		d.class = append(d.class, classUnknown)
 	}
-	if d.class[id] == classUnknown {
-		d.class[id] = classify(string(d.out.strs.at(id)))
-	}
+	d.class[id] = classify(string(d.out.strs.at(id)))
 	return d.class[id]
 }
 
@@ -264,21 +269,24 @@ func (t *timeStats) see(start, dur int64, duration bool) {
 	if start > epochNS {
 		t.epoch++
 	}
-	if start == 0 {
-		t.zeroAny = true
-		t.zeroLast = max(t.zeroLast, end)
-		if duration {
-			t.zeros++
-		}
+	if start != 0 && t.any {
+		t.first, t.last = min(t.first, start), max(t.last, end)
 		return
 	}
-	if !t.any || start < t.first {
-		t.first = start
+	t.seeFirst(start, end, duration)
+}
+
+// seeFirst takes the first time into account, or one that is zero.
+func (t *timeStats) seeFirst(start, end int64, duration bool) {
+	if start != 0 {
+		t.any, t.first, t.last = true, start, end
+		return
 	}
-	if !t.any || end > t.last {
-		t.last = end
+	t.zeroAny = true
+	t.zeroLast = max(t.zeroLast, end)
+	if duration {
+		t.zeros++
 	}
-	t.any = true
 }
 
 // finishTimed files an event that has a time and no duration of its own.

@@ -17,10 +17,7 @@ func digits8(b []byte, i int) (v uint64, n int) {
 	// bytes behind the first such byte, which do not matter.
 	t := (w | (w + ones*0x76)) & highs
 	n = bits.TrailingZeros64(t) >> 3
-	if n == 0 {
-		return 0, 0
-	}
-	w <<= uint(8-n) * 8 // leading zeros in front
+	w <<= uint(8-n) * 8 // leading zeros in front; 0 where there is no digit
 	w = w*10 + w>>8     // pairs, then fours, then eight
 	w = ((w&0x000000FF000000FF)*(100+1000000<<32) + (w>>16&0x000000FF000000FF)*(1+10000<<32)) >> 32
 	return w & math.MaxUint32, n

@@ -12,7 +12,7 @@ const (
 	deep  = -3 // nested deeper than maxDepth
 )
 
-func load64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
+func load64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i : i+8 : i+8]) }
 
 const (
 	ones  = 0x0101010101010101

@@ -10,9 +10,9 @@ func (d *decoder) text(s slot, i int) int {
 	b := d.b
 	i++
 	p := &d.pred[s]
-	if p.ok {
-		if e := i + len(p.raw); e < d.end && b[e] == '"' && bytes.Equal(b[i:e], p.raw) {
-			return d.setText(s, p.id, e)
+	if p.ok && (load64(b, i)^p.word)&p.mask == 0 {
+		if e := i + len(p.raw); e <= d.end && (len(p.raw) <= 8 || bytes.Equal(b[i+8:e], p.raw[8:])) {
+			return d.setText(s, p.id, e-1)
 		}
 	}
 	// A string that began like this before may be the same.
@@ -32,7 +32,8 @@ func (d *decoder) text(s slot, i int) int {
 		d.noteFlaws(f, i)
 		p.ok = false
 	} else if !escaped && q-i <= 256 {
-		p.raw = append(p.raw[:0], b[i:q]...)
+		p.raw = append(p.raw[:0], b[i:q+1]...)
+		p.word, p.mask = load64(b, i), ^uint64(0)>>(64-8*min(8, len(p.raw)))
 		p.id, p.ok = id, true
 		d.texts[h] = id + 1
 	}

@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -29,18 +28,18 @@ func (p *Policy) uuid(s string) string {
 	return p.replace(kindUUID, s)
 }
 
-var version = regexp.MustCompile(`^\d+(\.\d+){0,3}((a|b|rc|\.post|\.dev)\d+)?`)
+var version = pattern(`^\d+(\.\d+){0,3}((a|b|rc|\.post|\.dev)\d+)?`)
 
 // version keeps the numbers of a version; what is built from goes.
 func (p *Policy) version(s string) string {
-	v := version.FindString(s)
-	if v == s || isPlaceholder.MatchString(s) {
+	v := version().FindString(s)
+	if v == s || isPlaceholder().MatchString(s) {
 		return s
 	}
 	if v == "" {
 		return p.replace(kindValue, s)
 	}
-	if rest := strings.TrimPrefix(s[len(v):], "+"); isPlaceholder.MatchString(rest) {
+	if rest := strings.TrimPrefix(s[len(v):], "+"); isPlaceholder().MatchString(rest) {
 		return s
 	}
 	return v + "+" + p.replace(kindValue, s[len(v):])
@@ -48,7 +47,7 @@ func (p *Policy) version(s string) string {
 
 // who decides about a process or thread that is a text.
 func (p *Policy) who(s string) string {
-	if plain.MatchString(s) && !ipOnly.MatchString(s) {
+	if plain().MatchString(s) && !ipOnly().MatchString(s) {
 		return p.pidText(s)
 	}
 	return p.thread(s)
@@ -61,11 +60,11 @@ func (p *Policy) phase(s string) string {
 	return p.replace(kindValue, s)
 }
 
-var publicCategory = regexp.MustCompile(`^(|Kernel|Memcpy|Memset|Operator|Runtime|Driver|User|Trace|ac2g|async|async_gpu|async_cpu_to_gpu|forward_backward|fwdbwd|kernel|cpu_op|user_annotation|gpu_user_annotation|gpu_memcpy|gpu_memset|external_correlation|(cuda|hip|xpu|mtia|glow|hpu|privateuse1)_(runtime|driver)|cpu_instant_event|python_function|overhead|mtia_ccp_events|mtia_insight|mtia_counters|cuda_sync|cuda_event|cuda_profiler_range|hpu_op|collective_comm|xpu_sync|xpu_scope_profiler|hardware_counters|critical_path|dynamo_timed|gpu_memory|gpu_metric|nvtx_mark|osrt_api|profiler_overhead|cudnn|cublas|gpu_graph)$`)
+var publicCategory = pattern(`^(|Kernel|Memcpy|Memset|Operator|Runtime|Driver|User|Trace|ac2g|async|async_gpu|async_cpu_to_gpu|forward_backward|fwdbwd|kernel|cpu_op|user_annotation|gpu_user_annotation|gpu_memcpy|gpu_memset|external_correlation|(cuda|hip|xpu|mtia|glow|hpu|privateuse1)_(runtime|driver)|cpu_instant_event|python_function|overhead|mtia_ccp_events|mtia_insight|mtia_counters|cuda_sync|cuda_event|cuda_profiler_range|hpu_op|collective_comm|xpu_sync|xpu_scope_profiler|hardware_counters|critical_path|dynamo_timed|gpu_memory|gpu_metric|nvtx_mark|osrt_api|profiler_overhead|cudnn|cublas|gpu_graph)$`)
 
 // category decides about a category; what our reader makes of its suffix stays.
 func (p *Policy) category(s string) string {
-	if publicCategory.MatchString(s) {
+	if publicCategory().MatchString(s) {
 		return s
 	}
 	for _, suffix := range []string{"_runtime", "_driver"} {
@@ -112,7 +111,7 @@ var argRules = func() map[string]*rule {
 		out["occupancy"].members[k] = numbers
 	}
 	out["occupancy"].members["limitingFactors"] = texts(func(p *Policy, s string) string {
-		if limits.MatchString(s) {
+		if limits().MatchString(s) {
 			return s
 		}
 		return p.replace(kindValue, s)
@@ -120,7 +119,7 @@ var argRules = func() map[string]*rule {
 	return out
 }()
 
-var limits = regexp.MustCompile(`^(WARPS|REGS|SMEM|BLOCKS|BARRIERS|NONE|\|)*$`)
+var limits = pattern(`^(WARPS|REGS|SMEM|BLOCKS|BARRIERS|NONE|\|)*$`)
 
 // eventRule returns the rule of an event by its phase, category and name.
 func eventRule(phase, cat, name string) *rule {
@@ -152,11 +151,11 @@ func eventRule(phase, cat, name string) *rule {
 		named = texts((*Policy).api)
 	case cat == "overhead" || cat == "cuda_sync" || cat == "gpu_memory" || cat == "profiler_overhead" || cat == "gpu_metric":
 		named = texts(func(p *Policy, s string) string {
-			return p.name(kindName, s, publicWords(s) || overheadName.MatchString(s))
+			return p.name(kindName, s, publicWords(s) || overheadName().MatchString(s))
 		})
 	case cat == "ac2g" || cat == "fwdbwd" || phase == "s" || phase == "f" || phase == "t":
 		named = texts(func(p *Policy, s string) string {
-			return p.name(kindName, s, publicCategory.MatchString(s) || s == "launch" || s == "fwd_bwd" || apiName.MatchString(s))
+			return p.name(kindName, s, publicCategory().MatchString(s) || s == "launch" || s == "fwd_bwd" || apiName().MatchString(s))
 		})
 	}
 	return &rule{members: map[string]*rule{
@@ -165,7 +164,7 @@ func eventRule(phase, cat, name string) *rule {
 	}}
 }
 
-var overheadName = regexp.MustCompile(`^(Driver Compiler|Driver compiler|Buffer Flush|Instrumentation|Resource|Runtime Triggered Module Loading|Module loading|Lazy Function Loading|Command Buffer Full|Command buffer full|Activity Buffer Request|Unknown|Stream Sync|Event Sync|Stream Wait Event|Context Sync|Event synchronize|Stream wait event|Stream synchronize|Context synchronize|allocation|deallocation)$`)
+var overheadName = pattern(`^(Driver Compiler|Driver compiler|Buffer Flush|Instrumentation|Resource|Runtime Triggered Module Loading|Module loading|Lazy Function Loading|Command Buffer Full|Command buffer full|Activity Buffer Request|Unknown|Stream Sync|Event Sync|Stream Wait Event|Context Sync|Event synchronize|Stream wait event|Stream synchronize|Context synchronize|allocation|deallocation)$`)
 
 // metadataArgs is the rule of the arguments of a metadata event.
 func metadataArgs(name string) *rule {
@@ -224,11 +223,11 @@ var headerRules = func() map[string]*rule {
 	return out
 }()
 
-var productName = regexp.MustCompile(`^(|(NVIDIA |AMD |Intel\(R\) |Tesla |GeForce |Quadro |Radeon |Instinct )[\w ()./-]{1,60})$`)
+var productName = pattern(`^(|(NVIDIA |AMD |Intel\(R\) |Tesla |GeForce |Quadro |Radeon |Instinct )[\w ()./-]{1,60})$`)
 
 // gpu keeps the name of a product.
 func (p *Policy) gpu(s string) string {
-	if productName.MatchString(s) {
+	if productName().MatchString(s) {
 		return s
 	}
 	return p.replace(kindValue, s)

@@ -145,12 +145,12 @@ const (
 const maxCache = 1 << 17
 
 // isPlaceholder matches what replace returns, which is never replaced again.
-var isPlaceholder = regexp.MustCompile(`^redacted_[a-z]+_[0-9a-f]{12}$`)
+var isPlaceholder = pattern(`^redacted_[a-z]+_[0-9a-f]{12}$`)
 
 // uuidPrefix marks UUIDs that stand for others.
 const uuidPrefix = "5edac7ed-0000-8000-"
 
-var uuidPlaceholder = regexp.MustCompile(`^(GPU-|MIG-)?` + uuidPrefix + `[0-9a-f]{4}-[0-9a-f]{12}$`)
+var uuidPlaceholder = pattern(`^(GPU-|MIG-)?` + uuidPrefix + `[0-9a-f]{4}-[0-9a-f]{12}$`)
 
 func (p *Policy) digest(t Text) []byte {
 	m := hmac.New(sha256.New, p.key)
@@ -160,7 +160,7 @@ func (p *Policy) digest(t Text) []byte {
 
 // replace returns the placeholder of a text.
 func (p *Policy) replace(kind, text string) string {
-	if text == "" || isPlaceholder.MatchString(text) || uuidPlaceholder.MatchString(text) {
+	if text == "" || isPlaceholder().MatchString(text) || uuidPlaceholder().MatchString(text) {
 		return text
 	}
 	c := p.found[kind]
@@ -229,20 +229,20 @@ func (p *Policy) pid(n int64) int64 {
 // Parts of texts that go wherever they stand.
 var parts = []struct {
 	kind string
-	re   *regexp.Regexp
+	re   func() *regexp.Regexp
 }{
-	{kindURL, regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s"'<>]+`)},
-	{kindEmail, regexp.MustCompile(`[\w.%+-]+@[\w-]+(\.[\w-]+)+`)},
-	{kindUUID, regexp.MustCompile(`\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b`)},
-	{kindIP, regexp.MustCompile(`\b(\d{1,3}\.){3}\d{1,3}\b|\b([0-9a-fA-F]{1,4}:){3,7}[0-9a-fA-F]{1,4}\b`)},
-	{kindSecret, regexp.MustCompile(`\b(hf_|ghp_|gho_|github_pat_|sk-|xox[bap]-|AKIA|glpat-)[\w-]{8,}|\b[0-9a-fA-F]{32,}\b`)},
-	{kindPath, regexp.MustCompile(`(?:~|[A-Za-z]:[\\/]|\.{0,2}/)[\w.@+~-]+(?:[\\/][\w.@+~-]+)*`)},
+	{kindURL, pattern(`\b[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s"'<>]+`)},
+	{kindEmail, pattern(`[\w.%+-]+@[\w-]+(\.[\w-]+)+`)},
+	{kindUUID, pattern(`\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b`)},
+	{kindIP, pattern(`\b(\d{1,3}\.){3}\d{1,3}\b|\b([0-9a-fA-F]{1,4}:){3,7}[0-9a-fA-F]{1,4}\b`)},
+	{kindSecret, pattern(`\b(hf_|ghp_|gho_|github_pat_|sk-|xox[bap]-|AKIA|glpat-)[\w-]{8,}|\b[0-9a-fA-F]{32,}\b`)},
+	{kindPath, pattern(`(?:~|[A-Za-z]:[\\/]|\.{0,2}/)[\w.@+~-]+(?:[\\/][\w.@+~-]+)*`)},
 }
 
 // scrub replaces the parts of a text that are private wherever they stand.
 func (p *Policy) scrub(text string) string {
 	for _, x := range parts {
-		text = x.re.ReplaceAllStringFunc(text, func(s string) string { return p.replace(x.kind, s) })
+		text = x.re().ReplaceAllStringFunc(text, func(s string) string { return p.replace(x.kind, s) })
 	}
 	return text
 }
@@ -250,9 +250,9 @@ func (p *Policy) scrub(text string) string {
 // name decides about a name; public tells whether it is known to be public.
 func (p *Policy) name(kind, text string, public bool) string {
 	switch {
-	case text == "" || isPlaceholder.MatchString(text):
+	case text == "" || isPlaceholder().MatchString(text):
 		return text
-	case marks.MatchString(text):
+	case marks().MatchString(text):
 		return p.mark(text)
 	case p.o.Keep != nil && p.o.Keep.MatchString(text):
 		return text
@@ -269,15 +269,15 @@ func (p *Policy) name(kind, text string, public bool) string {
 
 // marks are names on which the meaning of a trace depends: iterations, copies
 // and sets.
-var marks = regexp.MustCompile(`^(ProfilerStep\s?#\d+|stormlog\.iteration/.*|execute_(context|generation|new|cached|prefill|decode|mixed|sqsq|sqsk|sq|sk|\d|[_()])+|step\[(EXTEND|DECODE|MIXED|IDLE|PREFILL|TARGET_VERIFY|DRAFT_EXTEND|SPLIT_PREFILL)( (bs|toks)=\d+)*\]|execute_diffusion_[\dx_]+|Memcpy \w{4,7} \((Unknown|Pageable|Pinned|Device|Array|Managed|Device Static|Managed Static) -> (Unknown|Pageable|Pinned|Device|Array|Managed|Device Static|Managed Static)\)|Memset \((Unknown|Pageable|Pinned|Device|Array|Managed|Device Static|Managed Static)\)|graph \d+)$`)
+var marks = pattern(`^(ProfilerStep\s?#\d+|stormlog\.iteration/.*|execute_(context|generation|new|cached|prefill|decode|mixed|sqsq|sqsk|sq|sk|\d|[_()])+|step\[(EXTEND|DECODE|MIXED|IDLE|PREFILL|TARGET_VERIFY|DRAFT_EXTEND|SPLIT_PREFILL)( (bs|toks)=\d+)*\]|execute_diffusion_[\dx_]+|Memcpy \w{4,7} \((Unknown|Pageable|Pinned|Device|Array|Managed|Device Static|Managed Static) -> (Unknown|Pageable|Pinned|Device|Array|Managed|Device Static|Managed Static)\)|Memset \((Unknown|Pageable|Pinned|Device|Array|Managed|Device Static|Managed Static)\)|graph \d+)$`)
 
 // engineMark matches other names that our reader takes for the step of a
 // serving engine.
-var engineMark = regexp.MustCompile(`^(execute_diffusion_)(.+)()$|^(step\[)(.*)( bs=\d+)\b.*\]$`)
+var engineMark = pattern(`^(execute_diffusion_)(.+)()$|^(step\[)(.*)( bs=\d+)\b.*\]$`)
 
 // engine replaces the free part of the mark of an engine.
 func (p *Policy) engine(text string) (string, bool) {
-	m := engineMark.FindStringSubmatch(text)
+	m := engineMark().FindStringSubmatch(text)
 	switch {
 	case m == nil:
 		return "", false
@@ -287,40 +287,40 @@ func (p *Policy) engine(text string) (string, bool) {
 	return m[4] + p.replace(kindName, m[5]) + m[6] + "]", true
 }
 
-var stormlogMark = regexp.MustCompile(`^(stormlog\.iteration/)([^/]*)/(.*)$`)
+var stormlogMark = pattern(`^(stormlog\.iteration/)([^/]*)/(.*)$`)
 
-var numeric = regexp.MustCompile(`^(step-?|iteration-?)?\d*$`)
+var numeric = pattern(`^(step-?|iteration-?)?\d*$`)
 
 // mark keeps a name that marks something; who produced it and what it calls it
 // goes.
 func (p *Policy) mark(text string) string {
-	m := stormlogMark.FindStringSubmatch(text)
+	m := stormlogMark().FindStringSubmatch(text)
 	if m == nil {
 		return text
 	}
 	id := m[3]
-	if !numeric.MatchString(id) {
+	if !numeric().MatchString(id) {
 		id = p.replace(kindName, id)
 	}
 	return m[1] + p.replace(kindName, m[2]) + "/" + id
 }
 
 // plain are texts that hold numbers: sizes, lists of them, addresses.
-var plain = regexp.MustCompile(`^[\s\[\](){},:;.+\-eE\d]*$|^0x[0-9a-fA-F]{1,16}$|^(True|False|None|true|false|null|-?inf|-?nan|Infinity|-Infinity|NaN)?$`)
+var plain = pattern(`^[\s\[\](){},:;.+\-eE\d]*$|^0x[0-9a-fA-F]{1,16}$|^(True|False|None|true|false|null|-?inf|-?nan|Infinity|-Infinity|NaN)?$`)
 
 // number keeps a text that holds numbers.
 func (p *Policy) number(text string) string {
-	if plain.MatchString(text) && !ipOnly.MatchString(text) {
+	if plain().MatchString(text) && !ipOnly().MatchString(text) {
 		return text
 	}
 	return p.replace(kindValue, text)
 }
 
-var ipOnly = regexp.MustCompile(`\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}`)
+var ipOnly = pattern(`\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}`)
 
 // vocabulary keeps a text of public words and numbers.
 func (p *Policy) vocabulary(kind, text string) string {
-	if plain.MatchString(text) && !ipOnly.MatchString(text) || publicWords(text) {
+	if plain().MatchString(text) && !ipOnly().MatchString(text) || publicWords(text) {
 		return text
 	}
 	return p.replace(kind, text)

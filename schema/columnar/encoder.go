@@ -201,7 +201,7 @@ func (e *Encoder) emit(h *format.PageHeader, body []byte, codec format.Compressi
 	packed := body
 	switch codec {
 	case format.Zstd:
-		e.compressed = e.zstd.EncodeAll(body, e.compressed[:0])
+		e.compressed = e.appendZstd(e.compressed[:0], body)
 		packed = e.compressed
 	case format.Snappy:
 		if n := snappy.MaxEncodedLen(len(body)); cap(e.compressed) < n {
