@@ -3,7 +3,9 @@
 # machine with DuckDB, static programs without it for Linux and macOS, manual
 # pages, completions, a wheel per program, checksums and a list of components.
 #   scripts/release.sh VERSION DIRECTORY [PYTHON]
-# PYTHON needs hatchling (python/requirements-test.txt).
+# PYTHON needs hatchling (python/requirements-test.txt). RELEASE_PROGRAM names a
+# program for this machine that is built already, RELEASE_SMALL the platforms of
+# the static ones (OS/ARCH ...).
 set -eu
 cd "$(dirname "$0")/.."
 version=$1
@@ -23,7 +25,11 @@ os=$(go env GOOS)
 arch=$(go env GOARCH)
 full=tracelake-$version-$os-$arch
 mkdir -p "$work/$full/man" "$work/$full/completions"
-go build -tags disable_grpc_modules -trimpath -ldflags "$flags" -o "$work/$full/tracelake" ./cmd/tracelake
+if [ -n "${RELEASE_PROGRAM:-}" ]; then
+  cp "$RELEASE_PROGRAM" "$work/$full/tracelake"
+else
+  go build -tags disable_grpc_modules -trimpath -ldflags "$flags" -o "$work/$full/tracelake" ./cmd/tracelake
+fi
 "$work/$full/tracelake" man "$work/$full/man"
 for shell in bash zsh fish; do
   "$work/$full/tracelake" completion "$shell" > "$work/$full/completions/tracelake.$shell"
@@ -31,7 +37,7 @@ done
 pack "$full"
 scripts/wheel.sh "$work/$full/tracelake" "$version" "$out" "$python"
 
-for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do
+for target in ${RELEASE_SMALL-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64}; do
   small=tracelake-small-$version-${target%/*}-${target#*/}
   mkdir -p "$work/$small"
   CGO_ENABLED=0 GOOS=${target%/*} GOARCH=${target#*/} \
