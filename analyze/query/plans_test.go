@@ -199,3 +199,25 @@ func TestApart(t *testing.T) {
 		}
 	}
 }
+
+// TestOrder asserts that the sums that rows are gone through in order for are
+// right where there are many rows: DuckDB hands them over in chunks, from
+// several threads.
+func TestOrder(t *testing.T) {
+	root, _ := many(t)
+	db := open(t, root)
+	for name, want := range map[string]string{
+		"ops":    fmt.Sprintf("aten::mm,,,%d,%g,%g,%g,%g,%d,100.0\n", 4500, 3.15, 3.15, 0.81, 0.81, 9000),
+		"python": fmt.Sprintf("f.py(1): f,%d,%g,%g,%g,%g\n", 4500, 0.81, 0.81, 3.6, 3.6),
+	} {
+		a, _ := Lookup(name)
+		got := ask(t, db, a.SQL)
+		if _, row, _ := strings.Cut(got, "\n"); row != want {
+			t.Errorf("%s: %s, want %s", name, row, want)
+		}
+	}
+	sum := ask(t, db, "SELECT sum(self_ns)::BIGINT AS self, sum(gpu_total_ns)::BIGINT AS gpu, max(depth) AS depth FROM host_tree('cpu_op')")
+	if want := "self,gpu,depth\n3150000,810000,1\n"; sum != want {
+		t.Errorf("host_tree: %s, want %s", sum, want)
+	}
+}

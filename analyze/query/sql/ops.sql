@@ -19,17 +19,15 @@
 --   gpu_events    GPU events of gpu_self_ms
 --   gpu_share_pct part of the GPU time of all operators, %
 SELECT
-  name,
-  CASE WHEN getvariable('group_by')::VARCHAR = 'shape' THEN input_dims END AS shape,
-  CASE WHEN getvariable('group_by')::VARCHAR = 'module' THEN module_hierarchy END AS module,
-  count(*) AS calls,
+  name, shape, module,
+  sum(calls)::BIGINT AS calls,
   round(sum(dur_ns) / 1e6, 3) AS cpu_total_ms,
   round(sum(self_ns) / 1e6, 3) AS cpu_self_ms,
   round(sum(gpu_total_ns) / 1e6, 3) AS gpu_total_ms,
   round(sum(gpu_self_ns) / 1e6, 3) AS gpu_self_ms,
   sum(gpu_events)::BIGINT AS gpu_events,
   round(100.0 * sum(gpu_self_ns) / nullif(sum(sum(gpu_self_ns)) OVER (), 0), 2) AS gpu_share_pct
-FROM host_tree('cpu_op')
+FROM host_times('cpu_op', coalesce(getvariable('group_by')::VARCHAR = 'shape', false), coalesce(getvariable('group_by')::VARCHAR = 'module', false))
 GROUP BY ALL
 ORDER BY sum(gpu_self_ns) DESC, sum(self_ns) DESC, name, shape, module
 LIMIT coalesce(getvariable('top')::BIGINT, 25);

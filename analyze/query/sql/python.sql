@@ -13,12 +13,12 @@
 --   cpu_self_ms   the same without frames inside, ms
 SELECT
   name AS frame,
-  count(*) AS calls,
+  sum(calls)::BIGINT AS calls,
   round(sum(gpu_total_ns) / 1e6, 3) AS gpu_total_ms,
   round(sum(gpu_self_ns) / 1e6, 3) AS gpu_self_ms,
   round(sum(dur_ns) / 1e6, 3) AS cpu_total_ms,
   round(sum(self_ns) / 1e6, 3) AS cpu_self_ms
-FROM host_tree('python_function')
+FROM host_times('python_function', false, false)
 GROUP BY ALL
 ORDER BY sum(gpu_total_ns) DESC, sum(self_ns) DESC, frame
 LIMIT coalesce(getvariable('top')::BIGINT, 25);
