@@ -97,26 +97,37 @@ WHERE timed(l.start_ns, l.dur_ns, l.time_flag)
   AND (getvariable('iteration') IS NULL OR l.iteration_id = getvariable('iteration')::VARCHAR)
   AND in_window(l.start_ns, t.start_ns);
 
+-- A window that orders its rows takes several times as long as to sort them and go
+-- through them in order, which an empty OVER does, and a frame from the first row on.
+-- What such a running maximum is to be taken of within parts alone is reach(part, ns):
+-- later parts reach further than all earlier ones. reached gives back the ns. Parts
+-- are numbers of 63 bits, as of part_number.
+CREATE OR REPLACE MACRO part_number(a, b, c) AS hash(a, b, c) >> 1;
+CREATE OR REPLACE MACRO reach(part, ns) AS part::HUGEINT * 9223372036854775808 + ns;
+CREATE OR REPLACE MACRO reached(r, part) AS (r - part::HUGEINT * 9223372036854775808)::BIGINT;
+
 -- The time that each GPU spends in each mix of classes: how many compute,
 -- communication and memory events run from start_ns to end_ns. Sums of these
 -- rows are exact unions, up to 131 071 events of a class at a time.
 CREATE OR REPLACE VIEW gpu_states AS
-WITH work AS ( -- three counts of 17 bits in one number, a double: a window costs more than all else, and with integers twice as much
-  SELECT trace_id, process, device, start_ns, end_ns, CASE class WHEN 'compute' THEN 1 WHEN 'communication' THEN 1::BIGINT << 17 ELSE 1::BIGINT << 34 END::DOUBLE AS one FROM gpu_work
+WITH work AS ( -- three counts of 17 bits in one number, a double: its sums take half the time of those of integers
+  SELECT part_number(trace_id, process, device) AS part, start_ns, end_ns, CASE class WHEN 'compute' THEN 1 WHEN 'communication' THEN 1::BIGINT << 17 ELSE 1::BIGINT << 34 END::DOUBLE AS one FROM gpu_work
 ),
 points AS (
-  SELECT trace_id, process, device, start_ns AS moment, one FROM work
+  SELECT part, start_ns AS moment, one FROM work
   UNION ALL
-  SELECT trace_id, process, device, end_ns, -one FROM work
+  SELECT part, end_ns, -one FROM work
 ),
-counts AS (
-  SELECT trace_id, process, device, moment, lead(moment) OVER w AS until, (sum(one) OVER w)::BIGINT AS n
-  FROM points
-  WINDOW w AS (PARTITION BY trace_id, process, device ORDER BY moment)
-  QUALIFY lead(moment) OVER w > moment -- one of the points at a moment; its sum is over all of them
+counts AS ( -- all that start end, so that devices begin with 0
+  SELECT part, moment, lead(part) OVER () AS next_part, lead(moment) OVER () AS until, sum(one) OVER (ROWS UNBOUNDED PRECEDING) AS n
+  FROM (SELECT * FROM points ORDER BY part, moment)
+),
+gpus AS (
+  SELECT DISTINCT trace_id, process, device FROM gpu_work
 )
-SELECT trace_id, process, device, moment AS start_ns, until AS end_ns, n & 131071 AS compute, (n >> 17) & 131071 AS communication, n >> 34 AS memory
-FROM counts;
+SELECT g.trace_id, g.process, g.device, c.moment AS start_ns, c.until AS end_ns, c.n & 131071 AS compute, (c.n >> 17) & 131071 AS communication, c.n >> 34 AS memory
+FROM (SELECT part, moment, until, n::BIGINT AS n FROM counts WHERE next_part = part AND until > moment) AS c -- the last of the points at a moment
+JOIN gpus AS g ON part_number(g.trace_id, g.process, g.device) = c.part;
 
 -- Calls of host code: operators (of category 'Operator' in 2021), Python
 -- functions and the like. Nsight Systems has no operators; the NVTX ranges that
@@ -144,14 +155,11 @@ FROM work AS w
 JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
 WHERE l.start_ns IS NOT NULL;
 
--- A number for a thread, which sorts and compares faster than texts.
-CREATE OR REPLACE MACRO thread_number(trace_id, pid, tid) AS hash(trace_id, pid, tid);
-
 -- Calls of host code whose times count, but for those without a length. wanted is
 -- a category such as 'cpu_op' or 'python_function'. Calls of one kind have the
 -- same name, and the same shapes and module where these matter.
 CREATE OR REPLACE MACRO host_timed(wanted, by_shape, by_module) AS TABLE
-SELECT e.*, thread_number(e.trace_id, e.pid, e.tid) AS thread, CASE WHEN by_shape THEN e.input_dims END AS shape, CASE WHEN by_module THEN e.module_hierarchy END AS module,
+SELECT e.*, part_number(e.trace_id, e.pid, e.tid) AS thread, CASE WHEN by_shape THEN e.input_dims END AS shape, CASE WHEN by_module THEN e.module_hierarchy END AS module,
   hash(e.trace_id, e.name, CASE WHEN by_shape THEN e.input_dims END, CASE WHEN by_module THEN e.module_hierarchy END) AS kind
 FROM host_calls AS e
 JOIN selected_traces AS t ON t.trace_id = e.trace_id
@@ -159,9 +167,7 @@ WHERE e.category = wanted AND timed(e.start_ns, e.dur_ns, e.time_flag) AND e.dur
 
 -- What happens on the threads of those calls, in order: calls start (d is 1) and
 -- end (-1), and with_work GPU work is launched (0). From moment to until depth
--- calls are open, and gpu_ns_so_far was launched since the first point. An empty
--- OVER goes through rows in the order of the subquery, and takes a fourth of the
--- time of a window that orders them.
+-- calls are open, and gpu_ns_so_far was launched since the first point.
 CREATE OR REPLACE MACRO host_points(wanted, with_work, by_shape, by_module) AS TABLE
 WITH calls AS MATERIALIZED (
   SELECT thread, kind, event_index, start_ns, start_ns + dur_ns AS end_ns FROM host_timed(wanted, by_shape, by_module)
@@ -171,7 +177,7 @@ points AS ( -- at one moment calls end first, then the longest starts first, the
   UNION ALL
   SELECT thread, end_ns, -1::TINYINT, -9223372036854775807, event_index, kind, NULL, NULL FROM calls
   UNION ALL
-  SELECT thread_number(trace_id, pid, tid), start_ns, 0::TINYINT, 9223372036854775807, event_index, NULL, gpu_ns, gpu_events
+  SELECT part_number(trace_id, pid, tid), start_ns, 0::TINYINT, 9223372036854775807, event_index, NULL, gpu_ns, gpu_events
   FROM launched
   WHERE with_work
 )
@@ -201,7 +207,7 @@ SELECT
   s.innermost AS event_index, -- the innermost call from here to end_ns
   CASE WHEN s.d > 0 THEN s.event_index END AS opened, s.depth, s.parent
 FROM host_steps(wanted, false) AS s
-JOIN threads AS t ON thread_number(t.trace_id, t.pid, t.tid) = s.thread;
+JOIN threads AS t ON part_number(t.trace_id, t.pid, t.tid) = s.thread;
 
 -- The calls of host code with their own and inclusive time on CPU and GPU. GPU
 -- time belongs to the innermost call that encloses the launch.
@@ -226,7 +232,7 @@ SELECT e.trace_id, e.event_index, e.pid, e.tid, e.name, e.start_ns, e.start_ns +
   e.input_dims, e.input_types, e.concrete_inputs, e.flops, e.external_id, e.sequence_number, e.module_hierarchy, e.call_stack, s.depth, s.parent,
   coalesce(s.self_ns, 0) AS self_ns, s.gpu_self_ns, s.gpu_events, s.gpu_total_ns
 FROM sums AS s
-JOIN host_calls AS e ON thread_number(e.trace_id, e.pid, e.tid) = s.thread AND e.event_index = s.event_index AND e.category = wanted;
+JOIN host_calls AS e ON part_number(e.trace_id, e.pid, e.tid) = s.thread AND e.event_index = s.event_index AND e.category = wanted;
 
 -- Sums of host_tree by kind of call, without looking at calls one by one, for a
 -- third of the time.

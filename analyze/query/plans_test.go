@@ -207,7 +207,7 @@ func TestOrder(t *testing.T) {
 	root, _ := many(t)
 	db := open(t, root)
 	for name, want := range map[string]string{
-		"ops":    fmt.Sprintf("aten::mm,,,%d,%g,%g,%g,%g,%d,100.0\n", 4500, 3.15, 3.15, 0.81, 0.81, 9000),
+		"ops":    fmt.Sprintf("aten::mm,,,%d,%g,%g,%g,%g,%d,100\n", 4500, 3.15, 3.15, 0.81, 0.81, 9000),
 		"python": fmt.Sprintf("f.py(1): f,%d,%g,%g,%g,%g\n", 4500, 0.81, 0.81, 3.6, 3.6),
 	} {
 		a, _ := Lookup(name)

@@ -21,35 +21,50 @@
 --   share_pct  part of the idle time of the device or stream, %
 --   mean_us    mean length, µs
 --   max_us     longest, µs
-WITH on_device AS (
-  SELECT trace_id, process, device, stream, start_ns, end_ns, event_index, launch_id, graph_id,
-    max(end_ns) OVER (o ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS since_ns,
-    coalesce(graph_id = lag(graph_id) OVER o, false) AND launch_id IS NOT DISTINCT FROM lag(launch_id) OVER o AS same_graph
-  FROM gpu_work
-  WINDOW o AS (PARTITION BY trace_id, process, device ORDER BY start_ns, event_index)
+WITH on_device AS ( -- how far all work of the device up to here reaches, and what was before
+  SELECT *, max(reach(part, end_ns)) OVER (ROWS UNBOUNDED PRECEDING) AS furthest, coalesce(lag(part) OVER () = part, false) AS later,
+    coalesce(graph_id = lag(graph_id) OVER (), false) AND launch_id IS NOT DISTINCT FROM lag(launch_id) OVER () AS same_graph
+  FROM (
+    SELECT part_number(trace_id, process, device) AS part, stream, start_ns, end_ns, event_index, launch_id, graph_id
+    FROM gpu_work
+    ORDER BY part, start_ns, event_index
+  )
+),
+since AS (
+  SELECT *, CASE WHEN later THEN reached(lag(furthest) OVER (), part) END AS since_ns FROM on_device
 ),
 marked AS ( -- where the last gap of the device up to here ended: the device worked during all of a gap of a stream if not within that
-  SELECT *, max(CASE WHEN start_ns > since_ns THEN start_ns END) OVER (PARTITION BY trace_id, process, device ORDER BY start_ns, event_index ROWS UNBOUNDED PRECEDING) AS device_until_ns
-  FROM on_device
+  SELECT part, stream, start_ns, end_ns, event_index, launch_id, graph_id, since_ns, same_graph,
+    max(CASE WHEN NOT later THEN reach(part, -4611686018427387904) WHEN start_ns > since_ns THEN reach(part, start_ns) END) OVER (ROWS UNBOUNDED PRECEDING) AS last_gap
+  FROM since
+),
+on_stream AS (
+  SELECT *, max(reach(lane, end_ns)) OVER (ROWS UNBOUNDED PRECEDING) AS furthest, coalesce(lag(lane) OVER () = lane, false) AS later,
+    coalesce(graph_id = lag(graph_id) OVER (), false) AND launch_id IS NOT DISTINCT FROM lag(launch_id) OVER () AS stream_same_graph
+  FROM (
+    SELECT part, part_number(part, stream, NULL) AS lane, stream, start_ns, end_ns, event_index, launch_id, graph_id, since_ns, same_graph, reached(last_gap, part) AS device_until_ns
+    FROM marked
+    ORDER BY lane, start_ns, event_index
+  )
 ),
 on_both AS (
-  SELECT trace_id, process, device, stream, start_ns, launch_id, since_ns, same_graph, device_until_ns,
-    max(end_ns) OVER (o ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS stream_since_ns,
-    coalesce(graph_id = lag(graph_id) OVER o, false) AND launch_id IS NOT DISTINCT FROM lag(launch_id) OVER o AS stream_same_graph
-  FROM marked
-  WINDOW o AS (PARTITION BY trace_id, process, device, stream ORDER BY start_ns, event_index)
+  SELECT part, stream, start_ns, launch_id, since_ns, same_graph, device_until_ns, CASE WHEN later THEN reached(lag(furthest) OVER (), lane) END AS stream_since_ns, stream_same_graph
+  FROM on_stream
 ),
 gaps AS (
-  SELECT trace_id, process, device, NULL AS stream, false AS by_stream, launch_id, since_ns, start_ns - since_ns AS gap_ns, same_graph, false AS covered
+  SELECT part, NULL AS stream, false AS by_stream, launch_id, since_ns, start_ns - since_ns AS gap_ns, same_graph, false AS covered
   FROM on_both
   WHERE start_ns > since_ns
   UNION ALL
-  SELECT trace_id, process, device, stream, true, launch_id, stream_since_ns, start_ns - stream_since_ns, stream_same_graph, coalesce(device_until_ns <= stream_since_ns, true)
+  SELECT part, stream, true, launch_id, stream_since_ns, start_ns - stream_since_ns, stream_same_graph, device_until_ns <= stream_since_ns
   FROM on_both
   WHERE start_ns > stream_since_ns
 ),
+gpus AS (
+  SELECT DISTINCT trace_id, process, device, part_number(trace_id, process, device) AS part FROM gpu_work
+),
 named AS (
-  SELECT g.trace_id, g.process, g.device, g.stream, g.by_stream, g.gap_ns, CASE
+  SELECT d.trace_id, d.process, d.device, g.stream, g.by_stream, g.gap_ns, CASE
     WHEN g.same_graph THEN 'graph'
     WHEN l.start_ns > g.since_ns THEN 'host'
     WHEN g.covered THEN 'other_stream'
@@ -57,7 +72,8 @@ named AS (
     WHEN l.start_ns IS NULL THEN 'unknown'
     ELSE 'other' END AS reason
   FROM gaps AS g
-  LEFT JOIN launches AS l ON l.trace_id = g.trace_id AND l.event_index = g.launch_id
+  JOIN gpus AS d ON d.part = g.part
+  LEFT JOIN launches AS l ON l.trace_id = d.trace_id AND l.event_index = g.launch_id
 ),
 sums AS (
   SELECT trace_id, process, device, by_stream, stream, reason, count(*) AS gaps, sum(gap_ns)::BIGINT AS idle_ns, avg(gap_ns) AS mean_ns, max(gap_ns) AS max_ns

@@ -20,37 +20,50 @@
 --   gpu_ms        summed duration of their GPU events, ms
 --   gpu_events    GPU events
 WITH marks AS (
-  SELECT r.trace_id, r.event_index, r.name, r.domain, coalesce(r.pid::VARCHAR, r.pid_text) AS pid, coalesce(r.tid::VARCHAR, r.tid_text) AS tid,
+  SELECT r.event_index, r.name, r.domain, part_number(r.trace_id, coalesce(r.pid::VARCHAR, r.pid_text), coalesce(r.tid::VARCHAR, r.tid_text)) AS part,
     r.start_ns, r.start_ns + r.dur_ns AS end_ns, r.dur_ns
   FROM ranges AS r
   JOIN selected_traces AS t ON t.trace_id = r.trace_id
   WHERE NOT r.on_gpu AND timed(r.start_ns, r.dur_ns, r.time_flag) AND in_window(r.start_ns, t.start_ns)
 ),
-numbered AS ( -- the launches of a thread in order
-  SELECT trace_id, pid, tid, event_index, start_ns, dense_rank() OVER (PARTITION BY trace_id, pid, tid ORDER BY start_ns) AS place FROM launched
+points AS ( -- at one moment ranges start and end before work is launched
+  SELECT part, start_ns AS moment, true AS bound, event_index, NULL::BIGINT AS start_ns, NULL::BIGINT AS end_ns FROM marks
+  UNION ALL
+  SELECT part, end_ns, true, event_index, NULL, NULL FROM marks
+  UNION ALL
+  SELECT part_number(l.trace_id, l.pid::VARCHAR, l.tid::VARCHAR), l.start_ns, false, w.event_index, w.start_ns, w.end_ns
+  FROM gpu_work AS w
+  JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
+  WHERE l.start_ns IS NOT NULL
 ),
-spans AS ( -- which of them a range has
-  SELECT m.trace_id, m.event_index, m.pid, m.tid, coalesce(a.place, 0) + 1 AS first, coalesce(b.place, 0) AS last
-  FROM marks AS m
-  ASOF LEFT JOIN numbered AS a ON a.trace_id = m.trace_id AND a.pid = m.pid AND a.tid = m.tid AND a.start_ns < m.start_ns
-  ASOF LEFT JOIN numbered AS b ON b.trace_id = m.trace_id AND b.pid = m.pid AND b.tid = m.tid AND b.start_ns < m.end_ns
+numbered AS MATERIALIZED ( -- the GPU work of all threads in the order of the launches
+  SELECT *, (sum((NOT bound)::INT) OVER (ROWS UNBOUNDED PRECEDING))::BIGINT AS place FROM (SELECT * FROM points ORDER BY part, moment, bound DESC)
+),
+spans AS ( -- what a range has of it
+  SELECT part, event_index, min(place) + 1 AS first, max(place) AS last FROM numbered WHERE bound GROUP BY part, event_index HAVING max(place) > min(place)
+),
+alike AS ( -- ranges around each other often have the same
+  SELECT first, last, row_number() OVER () AS span FROM (SELECT DISTINCT first, last FROM spans)
 ),
 pairs AS MATERIALIZED ( -- or the planner joins ranges with all GPU work of a trace
-  SELECT s.trace_id, s.event_index, n.event_index AS launch_id
-  FROM (SELECT *, unnest(range(first, last + 1)) AS place FROM spans WHERE last >= first) AS s
-  JOIN numbered AS n ON n.trace_id = s.trace_id AND n.pid = s.pid AND n.tid = s.tid AND n.place = s.place
+  SELECT a.span, n.event_index, n.start_ns, n.end_ns
+  FROM (SELECT span, unnest(range(first, last + 1)) AS place FROM alike) AS a
+  JOIN numbered AS n ON n.place = a.place AND NOT n.bound
 ),
 work AS (
-  SELECT p.trace_id, p.event_index, w.start_ns, w.end_ns, w.dur_ns,
-    max(w.end_ns) OVER (PARTITION BY p.trace_id, p.event_index ORDER BY w.start_ns, w.event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
-  FROM pairs AS p
-  JOIN gpu_work AS w ON w.trace_id = p.trace_id AND w.launch_id = p.launch_id
+  SELECT *, lag(span) OVER () = span AS later, max(reach(span, end_ns)) OVER (ROWS UNBOUNDED PRECEDING) AS furthest
+  FROM (SELECT * FROM pairs ORDER BY span, start_ns, event_index)
+),
+parts AS (
+  SELECT span, start_ns, end_ns, CASE WHEN later THEN reached(lag(furthest) OVER (), span) ELSE start_ns END AS before_ns FROM work
+),
+sums AS (
+  SELECT span, max(end_ns) - min(start_ns) AS ns, sum(greatest(end_ns - greatest(start_ns, before_ns), 0)) AS busy_ns, sum(end_ns - start_ns) AS gpu_ns, count(*) AS gpu_events
+  FROM parts
+  GROUP BY span
 ),
 projections AS (
-  SELECT trace_id, event_index, max(end_ns) - min(start_ns) AS ns, sum(greatest(end_ns - greatest(start_ns, coalesce(before_ns, start_ns)), 0)) AS busy_ns,
-    sum(dur_ns) AS gpu_ns, count(*) AS gpu_events
-  FROM work
-  GROUP BY ALL
+  SELECT s.part, s.event_index, p.* FROM spans AS s JOIN alike AS a ON a.first = s.first AND a.last = s.last JOIN sums AS p ON p.span = a.span
 )
 SELECT
   m.name, m.domain,
@@ -67,7 +80,7 @@ SELECT
   round(coalesce(sum(p.gpu_ns), 0) / 1e6, 3) AS gpu_ms,
   coalesce(sum(p.gpu_events), 0)::BIGINT AS gpu_events
 FROM marks AS m
-LEFT JOIN projections AS p ON p.trace_id = m.trace_id AND p.event_index = m.event_index
+LEFT JOIN projections AS p ON p.part = m.part AND p.event_index = m.event_index
 GROUP BY m.name, m.domain
 ORDER BY coalesce(sum(p.ns), 0) DESC, sum(m.dur_ns) DESC, m.name, m.domain
 LIMIT coalesce(getvariable('top')::BIGINT, 25);
