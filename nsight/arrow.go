@@ -20,16 +20,11 @@ type arrowTable struct {
 	streams [][2]int64 // where its streams start and end; nil for the whole file
 }
 
-// records is what both framings give.
-type records interface {
-	next() (arrow.RecordBatch, error) // io.EOF at the end
-	schema() *arrow.Schema
-	release()
-}
+// records are the batches of a stream.
+type records struct{ r *ipc.Reader }
 
-type streamRecords struct{ r *ipc.Reader }
-
-func (s streamRecords) next() (arrow.RecordBatch, error) {
+// next returns io.EOF at the end.
+func (s records) next() (arrow.RecordBatch, error) {
 	if s.r.Next() {
 		return s.r.RecordBatch(), nil
 	}
@@ -38,27 +33,6 @@ func (s streamRecords) next() (arrow.RecordBatch, error) {
 	}
 	return nil, io.EOF
 }
-
-func (s streamRecords) schema() *arrow.Schema { return s.r.Schema() }
-
-func (s streamRecords) release() { s.r.Release() }
-
-type fileRecords struct {
-	r *ipc.FileReader
-	n int
-}
-
-func (f *fileRecords) next() (arrow.RecordBatch, error) {
-	if f.n == f.r.NumRecords() {
-		return nil, io.EOF
-	}
-	f.n++
-	return f.r.RecordBatchAt(f.n - 1)
-}
-
-func (f *fileRecords) schema() *arrow.Schema { return f.r.Schema() }
-
-func (f *fileRecords) release() { _ = f.r.Close() }
 
 const arrowMagic = "ARROW1"
 
@@ -77,32 +51,21 @@ func (a *arrowTable) each(f func(records) error) error {
 	err = guarded(a.path, func() error {
 		streams := a.streams
 		if streams == nil {
+			find := wholeStreams
 			head := make([]byte, len(arrowMagic))
 			if _, err := file.ReadAt(head, 0); err == nil && string(head) == arrowMagic {
-				r, err := ipc.NewFileReader(file)
-				if err != nil {
-					return damaged(a.path, err)
-				}
-				rec := &fileRecords{r: r}
-				defer rec.release()
-				sent = f(rec)
-				return sent
+				find = fileStreams
 			}
-			walk, err := walkStreams(file, st.Size())
-			if err != nil {
+			if streams, err = find(file, st.Size()); err != nil {
 				return reject("%s: %v", filepath.Base(a.path), err)
 			}
-			if walk.cut {
-				return reject("%s is cut: it ends without an end mark; export the report again", filepath.Base(a.path))
-			}
-			streams = walk.streams
 		}
 		for _, s := range streams {
-			r, err := ipc.NewReader(io.NewSectionReader(file, s[0], s[1]-s[0]))
+			r, err := ipc.NewReader(io.NewSectionReader(file, s[0], s[1]-s[0]), ipc.WithAllocator(bounded(st.Size())))
 			if err != nil {
 				return damaged(a.path, err)
 			}
-			sent = f(streamRecords{r})
+			sent = f(records{r})
 			r.Release()
 			if sent != nil {
 				return sent
@@ -116,6 +79,37 @@ func (a *arrowTable) each(f func(records) error) error {
 	return err
 }
 
+// wholeStreams finds the streams of a table, whose last one must have an end
+// mark.
+func wholeStreams(file io.ReaderAt, size int64) ([][2]int64, error) {
+	walk, err := walkStreams(file, size)
+	if err == nil && walk.cut {
+		err = reject("it is cut, since it ends without an end mark; export the report again")
+	}
+	return walk.streams, err
+}
+
+// fileStreams finds the messages of an Arrow file, whose footer must list as
+// many batches as there are.
+func fileStreams(file io.ReaderAt, size int64) ([][2]int64, error) {
+	frame, ok := fileFrame(file, size)
+	if !ok {
+		return nil, reject("the end of the file is damaged or cut; export the report again")
+	}
+	walk, err := walkStreams(io.NewSectionReader(file, frame.from, frame.to-frame.from), frame.to-frame.from)
+	if err != nil {
+		return nil, err
+	}
+	if walk.batches != frame.batches {
+		return nil, reject("%d batches, and %d in the list at its end; export the report again", walk.batches, frame.batches)
+	}
+	for i := range walk.streams {
+		walk.streams[i][0] += frame.from
+		walk.streams[i][1] += frame.from
+	}
+	return walk.streams, nil
+}
+
 func fields(s *arrow.Schema) (out []string) {
 	for _, f := range s.Fields() {
 		out = append(out, f.Name)
@@ -125,7 +119,7 @@ func fields(s *arrow.Schema) (out []string) {
 
 func (a *arrowTable) columns() (out []string, err error) {
 	err = a.each(func(r records) error {
-		out = fields(r.schema())
+		out = fields(r.r.Schema())
 		return errStop
 	})
 	if errors.Is(err, errStop) {
@@ -137,7 +131,7 @@ func (a *arrowTable) columns() (out []string, err error) {
 func (a *arrowTable) scan(ctx context.Context, wants []want, emit func(*batch) error) error {
 	return a.each(func(r records) error {
 		at := make([]int, len(wants))
-		have := fields(r.schema())
+		have := fields(r.r.Schema())
 		for j, w := range wants {
 			at[j] = column(have, w.name)
 		}

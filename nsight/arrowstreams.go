@@ -12,7 +12,8 @@ import (
 // walked is where the streams of a file stand.
 type walked struct {
 	streams [][2]int64
-	cut     bool // the last one has no end mark
+	cut     bool  // the last one has no end mark
+	batches int64 // of all streams
 }
 
 // walkStreams finds streams that follow each other by the lengths of their
@@ -55,6 +56,9 @@ func walkStreams(r io.ReaderAt, size int64) (w walked, err error) {
 		} else if start < 0 {
 			return w, reject("the Arrow message at byte %d belongs to no table", at)
 		}
+		if kind == batchMessage {
+			w.batches++
+		}
 		if len(w.streams) > maxTables {
 			return w, reject("more than %d tables", maxTables)
 		}
@@ -64,51 +68,6 @@ func walkStreams(r io.ReaderAt, size int64) (w walked, err error) {
 		w.streams, w.cut = append(w.streams, [2]int64{start, size}), true
 	}
 	return w, nil
-}
-
-const schemaMessage = 1
-
-// message reads type and length of the body from the metadata of a message, a
-// flatbuffer whose root table has version, type, header and length as its
-// first four fields.
-func message(b []byte) (kind byte, body int64, ok bool) {
-	u16 := func(at int64) (int64, bool) {
-		if at < 0 || at+2 > int64(len(b)) {
-			return 0, false
-		}
-		return int64(binary.LittleEndian.Uint16(b[at:])), true
-	}
-	if len(b) < 8 {
-		return 0, 0, false
-	}
-	root := int64(binary.LittleEndian.Uint32(b))
-	if root+4 > int64(len(b)) {
-		return 0, 0, false
-	}
-	vtable := root - int64(int32(binary.LittleEndian.Uint32(b[root:])))
-	size, good := u16(vtable)
-	if !good || vtable+size > int64(len(b)) {
-		return 0, 0, false
-	}
-	field := func(i int64) int64 { // where a field stands, 0 where it is absent
-		if 4+2*i+2 > size {
-			return 0
-		}
-		if off, good := u16(vtable + 4 + 2*i); good && off > 0 {
-			return root + off
-		}
-		return 0
-	}
-	if at := field(1); at > 0 && at < int64(len(b)) {
-		kind = b[at]
-	}
-	if at := field(3); at > 0 {
-		if at+8 > int64(len(b)) {
-			return 0, 0, false
-		}
-		body = int64(binary.LittleEndian.Uint64(b[at:]))
-	}
-	return kind, body, kind > 0
 }
 
 // openStreams opens one file with a stream per table.
@@ -132,7 +91,7 @@ func openStreams(path string) (tables, error) {
 	}
 	err = guarded(path, func() error {
 		for i, s := range w.streams {
-			r, err := ipc.NewReader(io.NewSectionReader(f, s[0], s[1]-s[0]))
+			r, err := ipc.NewReader(io.NewSectionReader(f, s[0], s[1]-s[0]), ipc.WithAllocator(bounded(st.Size())))
 			if err != nil {
 				return damaged(path, err)
 			}

@@ -203,6 +203,9 @@ func endOfValue(b []byte, i int) (int, bool) {
 
 // unquote reads a JSON string.
 func unquote(b []byte) (string, error) {
+	if len(b) < 2 || b[0] != '"' {
+		return "", errLine
+	}
 	if bytes.IndexByte(b, '\\') < 0 {
 		return string(b[1 : len(b)-1]), nil
 	}

@@ -71,6 +71,10 @@ func Head(br *bufio.Reader) ([]byte, error) {
 	return head, err
 }
 
+// maxWindow bounds how far a zstd frame may look back, which is what it takes in
+// memory: 128 MiB, as zstd --long does by default.
+const maxWindow = 1 << 27
+
 // Layer reads through one compression. It returns the errors of its decoder.
 type Layer struct {
 	Form Form
@@ -89,7 +93,7 @@ func Open(br *bufio.Reader, blocks inflate.Options) (*Layer, error) {
 	case Gzip:
 		return &Layer{Form: Gzip, gzip: inflate.Open(br, blocks)}, nil
 	case Zstd:
-		z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(1<<27))
+		z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, err
 		}
