@@ -94,6 +94,25 @@ func TestTargetSizeInObjectStore(t *testing.T) {
 	}
 }
 
+// TestMemberCost checks that one of many processes asks a store as often in a
+// large dataset as in a small one.
+func TestMemberCost(t *testing.T) {
+	s := storetest.Start(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	o := Options{Run: "r", Output: s.URL("lake"), Member: true}
+	cost := func() int64 {
+		before := s.Requests.Load()
+		imported(t, o, "../testdata/demo/cpu/hf_eval_plain.json.gz")
+		return s.Requests.Load() - before
+	}
+	cost()
+	small := cost()
+	imported(t, o, "../testdata/demo")
+	if large := cost(); large != small || small == 0 {
+		t.Errorf("%d requests with one trace in the dataset, %d with all", small, large)
+	}
+}
+
 // TestTwins checks that processes that import the same inputs at once, as an
 // engine that does not wait for stragglers has them do, change nothing.
 func TestTwins(t *testing.T) {

@@ -3,7 +3,6 @@ package lake
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -263,41 +262,24 @@ func (l *Lake) DoneContent(contentDigest string) (Commit, bool) {
 	return c, ok
 }
 
-// AnyCommit returns one of the commits; which one is left open.
+// AnyCommit returns one of the commits; which one is left open. It reads one
+// and not all.
 func (l *Lake) AnyCommit() (c Commit, ok bool, err error) {
-	if l.Remote() {
-		all, err := l.Commits()
-		if err != nil || len(all) == 0 {
-			return c, false, err
+	err = l.at.visit(MetaDir+"/"+commitsDir, func(name string) bool {
+		id, isCommit := strings.CutSuffix(name, commitSuffix)
+		if !isCommit || !traceIDPattern.MatchString(id) {
+			return false
 		}
-		return all[0], true, nil
-	}
-	d, err := os.Open(l.meta(commitsDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, false, nil
-	}
-	if err != nil {
+		some, err := l.readCommit(id)
+		if err == nil {
+			c, ok = some, true
+		}
+		return ok
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return c, false, fmt.Errorf("lake: %w", err)
 	}
-	defer d.Close()
-	for {
-		names, err := d.Readdirnames(64)
-		for _, name := range names {
-			id, isCommit := strings.CutSuffix(name, commitSuffix)
-			if !isCommit || !traceIDPattern.MatchString(id) {
-				continue
-			}
-			if c, err := l.readCommit(id); err == nil {
-				return c, true, nil
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return c, false, nil
-		}
-		if err != nil {
-			return c, false, fmt.Errorf("lake: %w", err)
-		}
-	}
+	return c, ok, nil
 }
 
 // present reports whether the files of a commit are in place, wherever they

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +29,8 @@ type place interface {
 	size(rel string) (int64, error)
 	// files lists a directory.
 	files(dir string) ([]entry, error)
+	// visit names the files of a directory, in any order, until f has enough.
+	visit(dir string, f func(name string) (enough bool)) error
 	// write writes a small file, of which readers see all or nothing.
 	write(rel string, data []byte, mode writeMode) error
 	// swap writes a small file in the place of the version that was read. Where it
@@ -93,6 +97,23 @@ func (d directory) files(dir string) (out []entry, err error) {
 		}
 	}
 	return out, err
+}
+
+func (d directory) visit(dir string, f func(string) bool) error {
+	open, err := os.Open(d.path(dir))
+	if err != nil {
+		return err
+	}
+	defer open.Close()
+	for {
+		names, err := open.Readdirnames(64)
+		if slices.ContainsFunc(names, f) || errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 func (d directory) write(rel string, data []byte, mode writeMode) error {
@@ -174,6 +195,22 @@ func (o *objects) files(dir string) (out []entry, err error) {
 		return nil
 	})
 	return out, err
+}
+
+// errEnough ends a listing early.
+var errEnough = errors.New("enough")
+
+func (o *objects) visit(dir string, f func(string) bool) error {
+	err := o.s.List(context.Background(), o.prefix+dir+"/", func(info store.Info) error {
+		if f(path.Base(info.Key)) {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
 }
 
 func (o *objects) write(rel string, data []byte, mode writeMode) error {
