@@ -166,7 +166,7 @@ var planted = []struct {
 	{"StringIds", []column{{name: "id"}, {name: "value", kind: text}}, [][]any{{int64(1), secret + "_kernel"}, {int64(2), secret}, {int64(3), "unused " + secret}}},
 }
 
-func plant(t *testing.T, kind nsight.Kind, path string) {
+func plant(t testing.TB, kind nsight.Kind, path string) {
 	t.Helper()
 	dst, err := newSink(kind, path)
 	if err != nil {
