@@ -78,7 +78,7 @@ test: venv venv-collect venv-hta build
 	export TRACELAKE_PYTHON=$(CURDIR)/$(VENV)/bin/python TRACELAKE_HF_PYTHON=$(HF_PYTHON) TRACELAKE_TORCH_PYTHON=$(HF_PYTHON); \
 	go test -race -timeout $(TEST_TIMEOUT) ./... && \
 	go test -timeout $(TEST_TIMEOUT) -run TestLive -v ./analyze/activity | grep -vE '^(=== | +--- PASS)'
-	TRACELAKE_TORCH_PYTHON=$(HF_PYTHON) $(VENV)/bin/python -m pytest -q python/tests --ignore python/tests/collect --ignore python/tests/cluster
+	TRACELAKE_TORCH_PYTHON=$(HF_PYTHON) $(VENV)/bin/python -m pytest -q python/tests --ignore python/tests/collect --ignore python/tests/cluster --ignore python/tests/stores
 	$(MAKE) test-collect
 	$(MAKE) e2e
 
@@ -86,9 +86,10 @@ test: venv venv-collect venv-hta build
 test-collect: venv venv-collect build
 	TRACELAKE_HF_PYTHON=$(HF_PYTHON) $(VENV)/bin/python -m pytest -q python/tests/collect
 
-## e2e: a real Spark cluster, killed and run again, real Ray, ClickHouse, Iceberg, Delta and an object store on this machine; Spark needs a JRE
-e2e: venv-cluster build
+## e2e: a real Spark cluster, killed and run again, real Ray, ClickHouse, Iceberg, Delta and three kinds of object stores on this machine; Spark needs a JRE, one of the stores npm
+e2e: venv venv-cluster build
 	TRACELAKE_HF_PYTHON=$(HF_PYTHON) $(CLUSTER_PYTHON) -m pytest -q -rs --durations=5 python/tests/cluster
+	$(VENV)/bin/python -m pytest -q -rs --durations=5 python/tests/stores
 
 ## lint: formatting and static checks; none of them may print anything
 lint: venv
