@@ -1,7 +1,6 @@
 package columnar
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"tracelake/schema"
@@ -79,8 +77,6 @@ type Encoder struct {
 	out        []byte // pages of the chunk being made
 	page       []byte // page before compression
 	compressed []byte
-	header     bytes.Buffer
-	thrift     *thrift.Encoder
 
 	index  []uint32 // dictionary positions of a column, or levels of a list
 	levels []uint32
@@ -97,7 +93,6 @@ func NewEncoder(t *schema.Table, o Options) *Encoder {
 		e.zstd, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
 			zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20))
 	}
-	e.thrift = thrift.NewEncoder((&thrift.CompactProtocol{}).NewWriter(&e.header))
 	return e
 }
 
@@ -210,11 +205,9 @@ func (e *Encoder) emit(h *format.PageHeader, body []byte, codec format.Compressi
 		packed = snappy.Encode(e.compressed[:cap(e.compressed)], body)
 	}
 	h.UncompressedPageSize, h.CompressedPageSize = int32(len(body)), int32(len(packed))
-	e.header.Reset()
-	if err := e.thrift.Encode(h); err != nil {
-		return 0, 0, err
-	}
-	e.out = append(e.out, e.header.Bytes()...)
-	e.out = append(e.out, packed...)
-	return e.header.Len() + len(body), e.header.Len() + len(packed), nil
+	head := compact{b: e.out}
+	head.pageHeader(h)
+	n := len(head.b) - len(e.out)
+	e.out = append(head.b, packed...)
+	return n + len(body), n + len(packed), nil
 }

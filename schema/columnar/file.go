@@ -1,7 +1,6 @@
 package columnar
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -161,9 +160,8 @@ func (f *File) finish(meta map[string]string) error {
 		}
 		f.groups[g].Columns = cols
 	}
-	if err := f.writePageIndex(); err != nil {
-		return err
-	}
+	tail := compact{}
+	f.pageIndex(&tail)
 	elements, leaves := schemaElements(f.table)
 	md := fileMetaData{
 		Version: 2, Schema: elements, NumRows: f.rows, RowGroups: f.groups, CreatedBy: "tracelake",
@@ -172,11 +170,9 @@ func (f *File) finish(meta map[string]string) error {
 	for range leaves {
 		md.ColumnOrders = append(md.ColumnOrders, format.ColumnOrder{Value: &format.TypeDefinedOrder{}})
 	}
-	var buf bytes.Buffer
-	if err := thrift.NewEncoder((&thrift.CompactProtocol{}).NewWriter(&buf)).Encode(&md); err != nil {
-		return err
-	}
-	b := binary.LittleEndian.AppendUint32(buf.Bytes(), uint32(buf.Len()))
+	start := len(tail.b)
+	tail.footer(&md)
+	b := binary.LittleEndian.AppendUint32(tail.b, uint32(len(tail.b)-start))
 	return f.write(append(b, magic...))
 }
 

@@ -6,68 +6,30 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// writePageIndex writes the column indexes and the offset indexes, each kind
-// together, so that a reader can load all with two requests.
-func (f *File) writePageIndex() error {
-	var buf bytes.Buffer
-	enc := thrift.NewEncoder((&thrift.CompactProtocol{}).NewWriter(&buf))
+// pageIndex appends the column indexes and the offset indexes, each kind
+// together, so that a reader can load all with two requests. They follow the row
+// groups of the file.
+func (f *File) pageIndex(w *compact) {
 	for g, leaves := range f.pages {
 		for i := range leaves {
-			index, ok := leaves[i].columnIndex()
-			if !ok {
-				continue
+			at := len(w.b)
+			if w.columnIndex(&leaves[i]) {
+				c := &f.groups[g].Columns[i]
+				c.ColumnIndexOffset, c.ColumnIndexLength = f.at+int64(at), int32(len(w.b)-at)
 			}
-			at := buf.Len()
-			if err := enc.Encode(&index); err != nil {
-				return err
-			}
-			c := &f.groups[g].Columns[i]
-			c.ColumnIndexOffset, c.ColumnIndexLength = f.at+int64(at), int32(buf.Len()-at)
 		}
 	}
 	for g, leaves := range f.pages {
 		for i := range leaves {
-			index, at := leaves[i].offsetIndex(), buf.Len()
-			if err := enc.Encode(&index); err != nil {
-				return err
-			}
+			at := len(w.b)
+			w.offsetIndex(&leaves[i])
 			c := &f.groups[g].Columns[i]
-			c.OffsetIndexOffset, c.OffsetIndexLength = f.at+int64(at), int32(buf.Len()-at)
+			c.OffsetIndexOffset, c.OffsetIndexLength = f.at+int64(at), int32(len(w.b)-at)
 		}
 	}
-	return f.write(buf.Bytes())
-}
-
-func (l *leaf) offsetIndex() (x format.OffsetIndex) {
-	for _, p := range l.pages {
-		x.PageLocations = append(x.PageLocations, format.PageLocation{
-			Offset: p.offset, CompressedPageSize: p.size, FirstRowIndex: p.firstRow,
-		})
-	}
-	return x
-}
-
-// columnIndex reports false for a chunk with a page that has values but no
-// range: the format has no way to say that.
-func (l *leaf) columnIndex() (x format.ColumnIndex, ok bool) {
-	for _, p := range l.pages {
-		if p.values > 0 && p.bounds.min == nil {
-			return x, false
-		}
-		x.NullPages = append(x.NullPages, p.values == 0)
-		x.NullCounts = append(x.NullCounts, p.nulls)
-		lo, hi := p.bounds.min, p.bounds.max
-		if p.values == 0 {
-			lo, hi = []byte{}, []byte{}
-		}
-		x.MinValues, x.MaxValues = append(x.MinValues, lo), append(x.MaxValues, hi)
-	}
-	x.BoundaryOrder = l.boundaryOrder()
-	return x, true
 }
 
 // boundaryOrder says whether the extremes of the pages rise or fall.
