@@ -78,7 +78,7 @@ func (c *importer) writeTables(ctx context.Context, in Input, src lake.Source, s
 	if c.o.Format == columnar.Arrow {
 		arrowID = rep.TraceID
 	}
-	s, err := newSink(txn, c.enc, c.gate, func(t string) bool { return slices.Contains(always, t) }, arrowID)
+	s, err := c.newSink(txn, func(t string) bool { return slices.Contains(always, t) }, arrowID)
 	if err != nil {
 		return err
 	}

@@ -181,7 +181,7 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 			return err
 		}
 	}
-	s, err := newSink(txn, c.enc, c.gate, c.o.wanted, arrowID)
+	s, err := c.newSink(txn, c.o.wanted, arrowID)
 	if err != nil {
 		return err
 	}
@@ -335,7 +335,7 @@ func (c *importer) withoutRows(in Input, src lake.Source, sum, duplicateOf strin
 	if c.o.Format == columnar.Arrow {
 		arrowID = rep.TraceID
 	}
-	s, err := newSink(txn, c.enc, c.gate, func(t string) bool { return t == always[0] || t == always[1] }, arrowID)
+	s, err := c.newSink(txn, func(t string) bool { return t == always[0] || t == always[1] }, arrowID)
 	if err != nil {
 		return err
 	}

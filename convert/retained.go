@@ -47,12 +47,15 @@ func (x *retainedTable) write(s *sink, rowGroup int) error {
 	// after another; encoding is what takes time.
 	for c := range x.t.Columns {
 		s.gate <- struct{}{}
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		column := func() {
 			defer func() { <-s.gate }()
 			errs[c] = x.column(s, c, rowGroup, enc)
-		}()
+		}
+		if s.alone(len(x.order)) {
+			column()
+		} else {
+			wg.Go(column)
+		}
 	}
 	wg.Wait()
 	for _, err := range errs {

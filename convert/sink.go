@@ -33,6 +33,7 @@ type sink struct {
 	txn    *lake.Txn
 	enc    *encoders
 	gate   chan struct{} // one token per goroutine that may compute
+	share  func() int    // how many of them are for this trace
 	id     string        // trace ID for Arrow files; "" for Parquet
 	tables map[string]*tableSink
 	order  []*tableSink
@@ -55,8 +56,8 @@ type encoding struct {
 
 // newSink creates the files of the wanted tables of a profiler trace. arrowID is the trace ID for
 // Arrow files, which must know it from the start, and "" for Parquet.
-func newSink(txn *lake.Txn, enc *encoders, gate chan struct{}, wanted func(string) bool, arrowID string) (*sink, error) {
-	s := &sink{txn: txn, enc: enc, gate: gate, id: arrowID, tables: map[string]*tableSink{}}
+func (c *importer) newSink(txn *lake.Txn, wanted func(string) bool, arrowID string) (*sink, error) {
+	s := &sink{txn: txn, enc: c.enc, gate: c.gate, share: c.share, id: arrowID, tables: map[string]*tableSink{}}
 	for _, t := range schema.TraceTables {
 		if wanted(t.Name) {
 			if err := s.create(t); err != nil {
@@ -101,7 +102,7 @@ func (s *sink) rowGroup(t *schema.Table, rows int, cols []schema.Vector, release
 	}
 	x := &encoding{done: make(chan struct{})}
 	ts.waiting = append(ts.waiting, x)
-	go func() {
+	encode := func() {
 		defer close(x.done)
 		s.gate <- struct{}{}
 		defer func() { <-s.gate }()
@@ -109,9 +110,21 @@ func (s *sink) rowGroup(t *schema.Table, rows int, cols []schema.Vector, release
 		defer put()
 		x.chunk, x.err = enc.Encode(rows, cols)
 		release()
-	}()
+	}
+	if s.alone(rows) {
+		encode()
+	} else {
+		go encode()
+	}
 	return ts.drain(cap(s.gate))
 }
+
+// alone reports whether rows are better encoded by the goroutine that has them:
+// they are few, or all processors have traces of their own. A goroutine costs the
+// growth of its stack each time, more than some columns do.
+func (s *sink) alone(rows int) bool { return rows < fewRows || s.share() < 2 }
+
+const fewRows = 2048
 
 // built takes the rows of a builder.
 func (s *sink) built(b *builder) error {

@@ -10,7 +10,6 @@ import (
 
 	"tracelake/internal/digest"
 	"tracelake/internal/regular"
-	"tracelake/kineto"
 	"tracelake/nsight"
 	"tracelake/schema"
 	"tracelake/schema/lake"
@@ -34,7 +33,7 @@ func readerOf(path string) reader {
 	switch kind := nsight.Sniff(path); kind {
 	case nsight.None:
 		open := func(context.Context) (io.ReadCloser, error) { return regular.Open(path) }
-		return &kinetoReader{open: open, how: kineto.RestartError{BaseNS: tailBase(path)}}
+		return &kinetoReader{open: open, tail: func() int64 { return tailBase(path) }}
 	default:
 		return &nsightReader{path: path, kind: kind}
 	}

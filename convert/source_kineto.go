@@ -14,12 +14,16 @@ import (
 // changes how they are read.
 type kinetoReader struct {
 	open func(context.Context) (io.ReadCloser, error)
+	tail func() int64 // finds the base where the file says it at its end; nil when that is known
 	how  kineto.RestartError
 }
 
 func (*kinetoReader) source() string { return "kineto" }
 
 func (k *kinetoReader) read(ctx context.Context, o reading) (*loaded, error) {
+	if k.tail != nil {
+		k.how.BaseNS, k.tail = k.tail(), nil
+	}
 	f, err := k.open(ctx)
 	if err != nil {
 		return nil, err

@@ -126,6 +126,13 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := &pipeline{o: o, text: text, digest: digest.New(), ctx: ctx}
+	first, eof, err := p.readHead()
+	if err != nil {
+		return nil, err
+	}
+	if eof {
+		return p.single(first)
+	}
 	p.jobs = make(chan *job, o.Workers)
 	p.order = make(chan *job, o.Workers)
 	p.free = make(chan []byte, o.Workers+4)
@@ -142,7 +149,7 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Result, error) {
 	wg.Add(1)
 	go func() {
 		defer wg.Done()
-		readErr <- p.readChunks()
+		readErr <- p.readChunks(first)
 	}()
 	c := newCommitter(p)
 	err = c.run()
@@ -154,6 +161,22 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Result, error) {
 		err = rerr
 	}
 	if err != nil {
+		return nil, err
+	}
+	return c.result()
+}
+
+// single decodes a text that is one chunk, as most are: without goroutines, whose
+// stacks would grow anew for every file.
+func (p *pipeline) single(j *job) (*Result, error) {
+	j.final = true
+	p.order = make(chan *job, 1)
+	p.order <- j
+	close(p.order)
+	d := p.decodeChunk(nil, j)
+	decoders.Put(d)
+	c := newCommitter(p)
+	if err := c.run(); err != nil {
 		return nil, err
 	}
 	return c.result()
@@ -263,43 +286,46 @@ func (p *pipeline) fill(b []byte) (n int, eof bool, err error) {
 	return n, false, err
 }
 
-// readChunks reads the text, finds the event array and hands out chunks.
-func (p *pipeline) readChunks() error {
-	defer close(p.order)
-	defer close(p.jobs)
+// readHead reads the header, however many chunks it takes, and returns the first
+// chunk with the start of the event array.
+func (p *pipeline) readHead() (j *job, eof bool, err error) {
 	size := p.o.ChunkSize
-	// The header first, however many chunks it takes.
 	var head []byte
 	n, start := 0, short
-	eof := false
 	for start < 0 {
 		if eof {
-			return reject("no event array")
+			return nil, false, reject("no event array")
 		}
-		var err error
 		if head, eof, err = p.fillSlowly(head, n, size); err != nil {
-			return err
+			return nil, false, err
 		}
 		n = len(head) - pad
 		clear(head[n : n+pad])
 		start, err = p.header.start(head, eof, p.o.SkipTo)
 		var cut *cutError
 		if errors.As(err, &cut) {
-			return reject("no event array: the text ends within the header, at byte %d", cut.off)
+			return nil, false, reject("no event array: the text ends within the header, at byte %d", cut.off)
 		}
 		if err != nil {
-			return err
+			return nil, false, err
 		}
 		if start < 0 && n > maxHeaderBytes {
-			return rejectAt(int64(n), "no event array in the first %d MiB", maxHeaderBytes>>20)
+			return nil, false, rejectAt(int64(n), "no event array in the first %d MiB", maxHeaderBytes>>20)
 		}
 	}
 	if p.header.events <= p.o.SkipTo || p.header.events == 0 {
-		return p.noEvents(head, start, eof)
+		return nil, false, p.noEvents(head, start, eof)
 	}
-	j := &job{buf: head[:n+pad], n: n, start: start}
-	off := int64(n)
-	for {
+	return &job{buf: head[:n+pad], n: n, start: start, done: make(chan struct{})}, eof, nil
+}
+
+// readChunks hands out the first chunk and those that it reads behind it.
+func (p *pipeline) readChunks(j *job) error {
+	defer close(p.order)
+	defer close(p.jobs)
+	size := p.o.ChunkSize
+	off := int64(j.n)
+	for eof := false; ; {
 		if eof {
 			j.final = true
 			return p.send(j)
@@ -318,13 +344,12 @@ func (p *pipeline) readChunks() error {
 			return nil
 		}
 		clear(b[k : k+pad])
-		j = &job{buf: b[:k+pad], n: k, off: off, start: -1}
+		j = &job{buf: b[:k+pad], n: k, off: off, start: -1, done: make(chan struct{})}
 		off += int64(k)
 	}
 }
 
 func (p *pipeline) send(j *job) error {
-	j.done = make(chan struct{})
 	for _, ch := range []chan *job{p.order, p.jobs} {
 		select {
 		case ch <- j:
@@ -375,24 +400,29 @@ func (p *pipeline) decodeChunks() {
 		}
 	}()
 	for j := range p.jobs {
-		if p.o.Gate != nil {
-			p.o.Gate <- struct{}{}
-		}
-		if d == nil {
-			d = decoders.Get()
-		}
-		if j.start < 0 {
-			j.start = guessStart(j.buf, j.n)
-		}
-		if j.start >= 0 {
-			j.out = p.batch()
-			d.decode(j, j.start)
-		}
-		if p.o.Gate != nil {
-			<-p.o.Gate
-		}
-		close(j.done)
+		d = p.decodeChunk(d, j)
 	}
+}
+
+// decodeChunk decodes a chunk under the gate, with a decoder that the caller
+// has or gets now.
+func (p *pipeline) decodeChunk(d *decoder, j *job) *decoder {
+	if p.o.Gate != nil {
+		p.o.Gate <- struct{}{}
+		defer func() { <-p.o.Gate }()
+	}
+	if d == nil {
+		d = decoders.Get()
+	}
+	if j.start < 0 {
+		j.start = guessStart(j.buf, j.n)
+	}
+	if j.start >= 0 {
+		j.out = p.batch()
+		d.decode(j, j.start)
+	}
+	close(j.done)
+	return d
 }
 
 // decoders keeps what decoders have learned from file to file.
