@@ -21,7 +21,13 @@ go_program() { # PACKAGE VERSION NAME
 }
 
 case ${1:-} in
-s3) go_program github.com/versity/versitygw/cmd/versitygw "$versitygw" versitygw ;;
+s3)
+  if [[ -n ${TRACELAKE_VERSITYGW:-} ]]; then
+    echo "$TRACELAKE_VERSITYGW"
+  else
+    go_program github.com/versity/versitygw/cmd/versitygw "$versitygw" versitygw
+  fi
+  ;;
 gs) go_program github.com/fsouza/fake-gcs-server "$fake_gcs" fake-gcs-server ;;
 azblob)
   to=$dir/azurite-$azurite

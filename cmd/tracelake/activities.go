@@ -16,6 +16,7 @@ import (
 
 	"tracelake/analyze/activity"
 	"tracelake/convert"
+	"tracelake/internal/store"
 	"tracelake/nsight"
 )
 
@@ -150,6 +151,9 @@ func writeTo(path string, stdout io.Writer, write func(io.Writer) error) (err er
 			return err
 		}
 		return b.Flush()
+	}
+	if store.IsURL(path) {
+		return writeObject(path, write)
 	}
 	// A hidden name, which no import finds: what a killed process leaves may
 	// begin like a trace.

@@ -75,10 +75,11 @@ Spark read as they are, and answers questions about them.
 Exit codes: 0 all done; 1 failed; 2 usage; 3 some inputs were partial, rejected
 or failed, the rest is committed; 4 slower than diff --fail-on allows; 5 input
 unreadable or invalid; 130 and 143 interrupted.`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Args:          cobra.NoArgs,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		Args:              cobra.NoArgs,
+		PersistentPreRunE: onThisMachine,
+		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return errUsage("%v", err) })
 	root.AddCommand(newConvertCommand(), newInspectCommand(), newVersionCommand())

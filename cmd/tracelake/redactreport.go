@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 
+	"tracelake/internal/store"
 	"tracelake/nsight"
 	"tracelake/nsight/reportcopy"
 	"tracelake/redact"
@@ -14,6 +15,9 @@ import (
 func redactReport(ctx context.Context, p *redact.Policy, path string, o *redactOptions) error {
 	if o.output == "-" {
 		return errUsage("redact: an export of Nsight Systems cannot be written to standard output; name a file")
+	}
+	if store.IsURL(o.output) {
+		return errUsage("redact: the copy of an export of Nsight Systems is written here and there: name a file of this machine, and copy it")
 	}
 	return reportcopy.Copy(ctx, p, path, o.output)
 }

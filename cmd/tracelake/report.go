@@ -113,19 +113,19 @@ func runReport(ctx context.Context, stdout, stderr io.Writer, path string, o *re
 	if err := report.CheckTop(o.top); err != nil {
 		return errUsage("report: --top: %v", err)
 	}
-	title := o.title
+	title, shown := o.title, withoutParams(path)
 	if title == "" {
-		title = filepath.Base(filepath.Clean(path))
+		title = filepath.Base(filepath.Clean(shown))
 	}
 	return withDataset(ctx, path, o.engine, o.selection(), stderr, func(db *query.DB) error {
 		r, err := report.Collect(ctx, db, report.Options{
-			Title: title, Lake: path, Command: o.command(path), Version: writer(), Date: o.date, Top: int(o.top),
+			Title: title, Lake: shown, Command: o.command(shown), Version: writer(), Date: o.date, Top: int(o.top),
 		})
 		if err != nil {
 			return err
 		}
 		if r.Traces() == 0 {
-			return errInput("report: %s: no trace is selected", path)
+			return errInput("report: %s: no trace is selected", shown)
 		}
 		line, err := db.TrustLine(ctx)
 		if err != nil {

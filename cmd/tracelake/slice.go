@@ -117,7 +117,7 @@ func runSlice(ctx context.Context, stdout, stderr io.Writer, path string, o *sli
 	})
 	var selection *slice.SelectionError
 	if errors.As(err, &selection) {
-		return errInput("slice: %s: %s", path, selection.Text)
+		return errInput("slice: %s: %s", withoutParams(path), selection.Text)
 	}
 	if err != nil {
 		return err
@@ -158,6 +158,7 @@ func (plainText) Close() error { return nil }
 
 // packerOf returns the compression that the suffix of a trace tells.
 func packerOf(path string) (packer, error) {
+	path = withoutParams(path)
 	switch {
 	case strings.HasSuffix(path, ".json.gz"):
 		return func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriterLevel(w, gzip.DefaultCompression) }, nil

@@ -57,6 +57,7 @@ def request(port, method, path, body=b"", headers=None):
     r = c.getresponse()
     text = r.read()
     assert r.status in (200, 201), (r.status, text)
+    return text
 
 
 class Azure:
@@ -75,22 +76,25 @@ class Azure:
         self.env = {"AZURE_STORAGE_ACCOUNT": self.account, "AZURE_STORAGE_KEY": self.secret}
         self.wrong = {**self.env, "AZURE_STORAGE_KEY": base64.b64encode(b"another-secret-of-nobody").decode()}
         self.secrets = [self.secret, self.wrong["AZURE_STORAGE_KEY"]]
-        self._put(f"/{self.account}/{BUCKET}", query={"restype": "container"})
+        self._ask("PUT", f"/{self.account}/{BUCKET}", query={"restype": "container"})
 
-    def _put(self, path, body=b"", query=None, **more):
-        """Puts with a signature of the kind SharedKey."""
+    def _ask(self, method, path, body=b"", query=None, **more):
+        """Asks with a signature of the kind SharedKey."""
         query = query or {}
         ms = {"x-ms-date": formatdate(usegmt=True), "x-ms-version": "2023-11-03"}
         ms.update({f"x-ms-{k.replace('_', '-')}": v for k, v in more.items()})
         length = str(len(body)) if body else ""
-        text = "PUT\n\n\n" + length + "\n" * 9 + "".join(f"{k}:{v}\n" for k, v in sorted(ms.items()))
+        text = method + "\n\n\n" + length + "\n" * 9 + "".join(f"{k}:{v}\n" for k, v in sorted(ms.items()))
         text += f"/{self.account}{path}" + "".join(f"\n{k}:{v}" for k, v in query.items())
         sign = base64.b64encode(hmac.new(base64.b64decode(self.secret), text.encode(), hashlib.sha256).digest()).decode()
         at = path + "".join(f"?{k}={v}" for k, v in query.items())
-        request(self.port, "PUT", at, body, {**ms, "Authorization": f"SharedKey {self.account}:{sign}"})
+        return request(self.port, method, at, body, {**ms, "Authorization": f"SharedKey {self.account}:{sign}"})
 
     def upload(self, key, data):
-        self._put(f"/{self.account}/{BUCKET}/{key}", data, blob_type="BlockBlob")
+        self._ask("PUT", f"/{self.account}/{BUCKET}/{key}", data, blob_type="BlockBlob")
+
+    def download(self, key):
+        return self._ask("GET", f"/{self.account}/{BUCKET}/{key}")
 
     def url(self, key, bucket=BUCKET):
         return f"azblob://{bucket}/{key}?domain=127.0.0.1:{self.port}&protocol=http&localemu=true"
@@ -113,6 +117,9 @@ class Google:
 
     def upload(self, key, data):
         request(self.port, "POST", f"/upload/storage/v1/b/{BUCKET}/o?uploadType=media&name={key}", data)
+
+    def download(self, key):
+        return request(self.port, "GET", f"/download/storage/v1/b/{BUCKET}/o/{key.replace('/', '%2F')}?alt=media")
 
     def url(self, key, bucket=BUCKET):
         return f"gs://{bucket}/{key}"
@@ -140,6 +147,9 @@ class S3:
     def upload(self, key, data):
         (self.dir / key).parent.mkdir(parents=True, exist_ok=True)
         (self.dir / key).write_bytes(data)
+
+    def download(self, key):
+        return (self.dir / key).read_bytes()
 
     def url(self, key, bucket=BUCKET):
         return f"s3://{bucket}/{key}?endpoint=http://127.0.0.1:{self.proxy.port}&use_path_style=true"

@@ -79,3 +79,27 @@ def test_refused(store, command, tmp_path):
             p = command(store, *args, env=store.wrong, ok=(5,))
             assert "access denied" in p.stderr, (args, p.stderr)
             assert not [s for s in store.secrets if s in p.stdout + p.stderr]
+
+
+def test_outputs(store, command, tracelake, tmp_path):
+    """Pages, slices, records and redacted traces go into the store as they go into files."""
+    trace, lake = DEMO / "serving" / "rank0.pt.trace.json.gz", tmp_path / "lake"
+    tracelake("convert", "-q", trace, "-o", lake)
+    for name, *args in (
+        ("page.html", "report", lake, "--date", "today"),
+        ("slice.json", "slice", lake),
+        ("records.jsonl", "activities", trace),
+        ("clean.json", "redact", trace, "--key", "k"),
+    ):
+        tracelake(*args, "-o", tmp_path / name)
+        command(store, *args, "-o", store.url(f"out/{name}"))
+        assert store.download(f"out/{name}") == (tmp_path / name).read_bytes(), name
+    report = command(store, "redact", DEMO / "training-nsight", "-o", store.url("out/clean.sqlite"), ok=(2, 5)).stderr
+    assert report.count("\n") == 1
+    remote = store.url("out/lake")
+    command(store, "convert", "-q", trace, "-o", remote)
+    page = command(store, "report", remote, "-o", "-").stdout
+    assert "out/lake" in page and "endpoint=" not in page and "127.0.0.1" not in page
+    assert command(store, "slice", remote, "-o", "-").stdout == (tmp_path / "slice.json").read_text()
+    rows = command(store, "diff", remote, lake, "--format", "csv").stdout
+    assert rows.count("\n") > 1
