@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
+	"tracelake/internal/freelist"
 	"tracelake/internal/inflate"
 	"tracelake/internal/unpack"
 	"tracelake/schema"
@@ -28,11 +29,16 @@ type textReader struct {
 
 const bufSize = 256 << 10
 
+// buffers keeps the buffers of plain files.
+var buffers = freelist.List[*bufio.Reader]{New: func() *bufio.Reader { return bufio.NewReaderSize(nil, bufSize) }}
+
 // openText opens a stored form. gzip says how gzip is read; what is compressed
 // again within is read in order.
 func openText(src io.Reader, gzip inflate.Options) (*textReader, error) {
 	t := &textReader{src: &source{r: src}}
-	br := bufio.NewReaderSize(t.src, bufSize)
+	first := buffers.Get()
+	first.Reset(t.src)
+	br := first
 	for depth := 0; ; depth++ {
 		if depth > maxNestedGzip {
 			return nil, reject("compressed more than %d times", maxNestedGzip)
@@ -43,6 +49,12 @@ func openText(src io.Reader, gzip inflate.Options) (*textReader, error) {
 		}
 		if layer == nil {
 			t.r = br
+			if br == first { // a layer may read ahead of its end
+				t.close = append(t.close, func() {
+					br.Reset(nil)
+					buffers.Put(br)
+				})
+			}
 			return t, t.decodeText(br)
 		}
 		t.close = append(t.close, layer.Close)

@@ -182,6 +182,9 @@ func (p *pipeline) single(j *job) (*Result, error) {
 	return c.result()
 }
 
+// texts keeps the memory of texts that are one chunk.
+var texts = freelist.List[[]byte]{New: func() []byte { return nil }}
+
 // errNoEnd says that the chunks ended before the last one came.
 var errNoEnd = errors.New("kineto: reading stopped")
 
@@ -231,7 +234,11 @@ func (p *pipeline) batch() *batch {
 
 // recycle takes back what a job used.
 func (p *pipeline) recycle(buf []byte, b *batch) {
-	if buf != nil && cap(buf) <= p.o.ChunkSize+pad {
+	switch {
+	case buf == nil || cap(buf) > p.o.ChunkSize+pad:
+	case p.free == nil:
+		texts.Put(buf)
+	default:
 		select {
 		case p.free <- buf:
 		default:
@@ -290,7 +297,7 @@ func (p *pipeline) fill(b []byte) (n int, eof bool, err error) {
 // chunk with the start of the event array.
 func (p *pipeline) readHead() (j *job, eof bool, err error) {
 	size := p.o.ChunkSize
-	var head []byte
+	head := texts.Get()
 	n, start := 0, short
 	for start < 0 {
 		if eof {

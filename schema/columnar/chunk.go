@@ -57,7 +57,7 @@ func NewChunk(t *schema.Table, rows int, cols []*Column) (*Chunk, error) {
 	if len(cols) != len(t.Columns) {
 		return nil, fmt.Errorf("columnar: table %s has %d columns, not %d", t.Name, len(t.Columns), len(cols))
 	}
-	c := &Chunk{table: t, rows: rows}
+	c := &Chunk{table: t, rows: rows, cols: make([]Column, 0, len(cols))}
 	for i, x := range cols {
 		if x == nil || x.table != t || x.col != i || x.rows != rows {
 			return nil, fmt.Errorf("columnar: table %s, column %s: not encoded as column %d with %d rows",

@@ -24,7 +24,8 @@ type File struct {
 	w      io.WriterAt
 	table  *schema.Table
 	meta   map[string]string
-	at     int64
+	at     int64  // where the next byte goes
+	held   []byte // the last bytes before at, not written yet
 	rows   int64
 	groups []rowGroup
 	pages  [][]leaf // per row group: what the page index says
@@ -43,12 +44,45 @@ func Create(w io.WriterAt, t *schema.Table, o Options) (*File, error) {
 	return f, f.write([]byte(magic))
 }
 
+// heldBytes is how much of a file is kept back, so that a small one is written at
+// once.
+const heldBytes = 64 << 10
+
 func (f *File) write(b []byte) error {
-	if f.err == nil {
+	if len(f.held)+len(b) > heldBytes {
+		if err := f.flush(); err != nil {
+			return err
+		}
+	}
+	if f.err != nil {
+		return f.err
+	}
+	if len(b) > heldBytes {
 		_, f.err = f.w.WriteAt(b, f.at)
-		f.at += int64(len(b))
+	} else {
+		f.held = append(f.held, b...)
+	}
+	f.at += int64(len(b))
+	return f.err
+}
+
+// flush writes what is kept back.
+func (f *File) flush() error {
+	if f.err == nil && len(f.held) > 0 {
+		_, f.err = f.w.WriteAt(f.held, f.at-int64(len(f.held)))
+		f.held = f.held[:0]
 	}
 	return f.err
+}
+
+// patch writes over what was written before.
+func (f *File) patch(b []byte, at int64) error {
+	if i := at - (f.at - int64(len(f.held))); i >= 0 {
+		copy(f.held[i:], b)
+		return nil
+	}
+	_, err := f.w.WriteAt(b, at)
+	return err
 }
 
 // Append writes an encoded row group behind those before. The chunk must not
@@ -67,7 +101,7 @@ func (f *File) Append(c *Chunk) error {
 	}
 	g := rowGroup{NumRows: int64(c.rows), FileOffset: f.at}
 	start := f.at
-	var leaves []leaf
+	leaves := make([]leaf, 0, len(c.cols)+len(c.cols)/8) // lists have two
 	for i := range c.cols {
 		col := &c.cols[i]
 		for _, l := range col.leaves {
@@ -100,7 +134,7 @@ func (f *File) Append(c *Chunk) error {
 // moveTo makes the offsets of a chunk count from the start of the file, given
 // where its column starts.
 func (l *leaf) moveTo(at int64) {
-	if l.meta.EncodingStats != nil && l.meta.EncodingStats[0].PageType == format.DictionaryPage {
+	if len(l.meta.EncodingStats) > 0 && l.meta.EncodingStats[0].PageType == format.DictionaryPage {
 		l.meta.DictionaryPageOffset += at
 	}
 	l.meta.DataPageOffset += at
@@ -128,7 +162,7 @@ func (f *File) Close(traceID string, extra map[string]string) (rows, bytes int64
 	}
 	id := []byte(traceID)
 	for g, at := range f.ids {
-		if _, err := f.w.WriteAt(id, at); err != nil {
+		if err := f.patch(id, at); err != nil {
 			return 0, 0, err
 		}
 		l := &f.pages[g][0]
@@ -173,7 +207,10 @@ func (f *File) finish(meta map[string]string) error {
 	start := len(tail.b)
 	tail.footer(&md)
 	b := binary.LittleEndian.AppendUint32(tail.b, uint32(len(tail.b)-start))
-	return f.write(append(b, magic...))
+	if err := f.write(append(b, magic...)); err != nil {
+		return err
+	}
+	return f.flush()
 }
 
 // keyValues returns the metadata in the order of the keys, so that the same

@@ -19,6 +19,7 @@ type chunkWriter struct {
 func (w *chunkWriter) leaf(t format.Type, codec format.CompressionCodec, path ...string) *leaf {
 	w.leaves = append(w.leaves, leaf{meta: columnMetaData{
 		Type: t, Codec: codec, PathInSchema: path, NumValues: int64(w.rows),
+		Encoding: make([]format.Encoding, 0, 3), EncodingStats: make([]format.PageEncodingStats, 0, 2),
 	}})
 	return &w.leaves[len(w.leaves)-1]
 }

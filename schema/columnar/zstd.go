@@ -3,6 +3,7 @@ package columnar
 import "encoding/binary"
 
 const (
+	tinyBytes   = 64 // pages up to this size are not worth compressing
 	sampleBytes = 4 << 10
 	sampleFrom  = 8 * sampleBytes // smaller pages are compressed and not sampled
 	zstdBlock   = 128 << 10       // bytes of text in a block of zstd, at most
@@ -10,9 +11,13 @@ const (
 
 // appendZstd appends a page as a frame of zstd. Where a sample says that
 // compressing saves less than a twentieth, as of many packed differences of
-// times, the frame holds the page as it is. Every page has the codec of its
+// times, the frame holds the page as it is, as it does a tiny one: setting up for
+// it takes longer than all else that is done with it. Every page has the codec of its
 // file all the same: not every reader takes another for some row groups.
 func (e *Encoder) appendZstd(dst, page []byte) []byte {
+	if len(page) <= tinyBytes {
+		return appendStored(dst, page)
+	}
 	if len(page) >= sampleFrom {
 		at := (len(page) - sampleBytes) / 2
 		n := len(dst)
@@ -29,8 +34,12 @@ func (e *Encoder) appendZstd(dst, page []byte) []byte {
 // appendStored appends a frame of zstd whose blocks are raw (RFC 8878, 3.1.1).
 func appendStored(dst, page []byte) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, 0xFD2FB528) // magic number
-	dst = append(dst, 2<<6|1<<5)                            // a size of four bytes, a single segment
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(page)))
+	if len(page) < 256 {
+		dst = append(dst, 1<<5, byte(len(page))) // a single segment, whose size is a byte
+	} else {
+		dst = append(dst, 2<<6|1<<5) // a size of four bytes
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(page)))
+	}
 	for last := false; !last; {
 		n := min(len(page), zstdBlock)
 		last = n == len(page)

@@ -20,7 +20,7 @@ func TestStoredPages(t *testing.T) {
 	defer d.Close()
 	e := NewEncoder(&schema.TableCounters, Options{})
 	random := rand.NewChaCha8([32]byte{})
-	for _, n := range []int{0, 1, 4096, sampleFrom - 1, sampleFrom, zstdBlock - 1, zstdBlock, zstdBlock + 1, 3*zstdBlock + 7} {
+	for _, n := range []int{0, 1, tinyBytes, tinyBytes + 1, 255, 256, 4096, sampleFrom - 1, sampleFrom, zstdBlock - 1, zstdBlock, zstdBlock + 1, 3*zstdBlock + 7} {
 		page := make([]byte, n)
 		_, _ = random.Read(page)
 		for _, frame := range [][]byte{appendStored(nil, page), e.appendZstd([]byte("before"), page)[6:]} {
