@@ -10,6 +10,7 @@ import (
 	"os"
 	pathOfURL "path"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -97,14 +98,13 @@ func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
 		var pe *os.PathError
 		var unread *unreadError
 		if errors.As(err, &unread) {
-			rep.Failed = unread.Error()
-			return rep, nil
+			return Report{Path: rep.Path, Bytes: rep.Bytes, Run: rep.Run, Failed: unread.Error(), source: rep.source}, nil
 		}
 		if c.notTaken(err) {
 			rep.Failed = "not written: " + err.Error()
 			return rep, nil
 		}
-		if errors.As(err, &pe) && pe.Path == path { // the input cannot be read
+		if errors.As(err, &pe) && (pe.Path == path || strings.HasPrefix(pe.Path, path+string(filepath.Separator))) { // the input cannot be read
 			rep.Failed = err.Error()
 			return rep, nil
 		}

@@ -91,7 +91,11 @@ func (f remoteFile) Read(p []byte) (int, error) {
 func (c *importer) readerOf(ctx context.Context, in Input, file string) (from reader, done func(), err error) {
 	done = func() {}
 	if in.remote == nil {
-		return readerOf(file), done, nil
+		kind, err := nsight.Identify(file)
+		if err != nil {
+			return nil, done, &unreadError{err}
+		}
+		return readerFor(file, kind), done, nil
 	}
 	r := in.remote
 	defer func() {

@@ -29,8 +29,10 @@ type reader interface {
 }
 
 // readerOf returns the reader of an input, told by its content.
-func readerOf(path string) reader {
-	switch kind := nsight.Sniff(path); kind {
+func readerOf(path string) reader { return readerFor(path, nsight.Sniff(path)) }
+
+func readerFor(path string, kind nsight.Kind) reader {
+	switch kind {
 	case nsight.None:
 		open := func(context.Context) (io.ReadCloser, error) { return regular.Open(path) }
 		return &kinetoReader{open: open, tail: func() int64 { return tailBase(path) }}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,23 +31,37 @@ const (
 	Report // .nsys-rep or .qdrep, which only nsys reads
 )
 
-// Sniff tells what kind of export a file or directory is.
+// Sniff tells what kind of export a file or directory is. What cannot be read is
+// none.
 func Sniff(path string) Kind {
-	st, err := os.Stat(path)
+	kind, err := Identify(path)
 	if err != nil {
 		return None
+	}
+	return kind
+}
+
+// Identify is Sniff for a file that is read next: that it cannot be read does not
+// make it another kind of file.
+func Identify(path string) (Kind, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return None, err
 	}
 	if st.IsDir() {
 		return sniffDir(path)
 	}
 	f, err := regular.Open(path)
 	if err != nil {
-		return None
+		return None, err
 	}
 	defer f.Close()
 	head := make([]byte, HeadSize)
-	n, _ := io.ReadFull(f, head)
-	return SniffHead(path, head[:n])
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return None, err
+	}
+	return SniffHead(path, head[:n]), nil
 }
 
 // HeadSize is how many bytes from the start of a file tell what it is.
@@ -71,15 +87,19 @@ var marks = []string{"StringIds", "TARGET_INFO_SESSION_START_TIME", "META_DATA_E
 
 var kindsOfDirs = map[string]Kind{".parquet": ParquetDir, ".arrow": ArrowDir, ".arrows": ArrowDir}
 
-func sniffDir(dir string) Kind {
+func sniffDir(dir string) (Kind, error) {
 	for _, m := range marks {
 		for ext, kind := range kindsOfDirs {
-			if st, err := os.Stat(filepath.Join(dir, m+ext)); err == nil && st.Mode().IsRegular() {
-				return kind
+			st, err := os.Stat(filepath.Join(dir, m+ext))
+			if err == nil && st.Mode().IsRegular() {
+				return kind, nil
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return None, err
 			}
 		}
 	}
-	return None
+	return None, nil
 }
 
 // KindOfDir tells by the name of a file which kind of export its directory is.

@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"tracelake/internal/regular"
 
 	"tracelake/schema"
 )
@@ -180,7 +181,7 @@ func identity(s *Summary, pid schema.Opt[int64]) string {
 // {"PID": {"ORDINAL": "UUID"}}. Anything else is a UsageError that names the
 // file.
 func ReadDeviceUUIDsByPID(path string) (map[int64]map[int64]string, error) {
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path)
 	if err != nil {
 		return nil, &UsageError{fmt.Sprintf("--device-uuids-by-pid: %v", err)}
 	}

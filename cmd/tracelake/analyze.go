@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"tracelake/internal/regular"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -242,7 +243,7 @@ func (o *analyzeOptions) setDevices(ctx context.Context, db *query.DB) error {
 	if o.devices == "" {
 		return nil
 	}
-	file, err := os.Open(o.devices)
+	file, err := regular.Open(o.devices)
 	if err != nil {
 		return errInput("analyze: --devices: %v", err)
 	}

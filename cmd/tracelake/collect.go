@@ -296,7 +296,7 @@ func showTracers(ctx context.Context, w io.Writer, o *collectOptions) error {
 		return err
 	}
 	for _, n := range notices {
-		fmt.Fprintln(os.Stderr, "notice   ", n)
+		fmt.Fprintln(shownStderr(), "notice   ", n)
 	}
 	if o.framework != "" {
 		list = slices.DeleteFunc(list, func(t collect.Tracer) bool { return !slices.Contains(t.Frameworks, o.framework) })

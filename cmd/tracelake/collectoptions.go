@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tracelake/internal/regular"
+
 	"github.com/spf13/pflag"
 
 	"tracelake/collect"
@@ -235,7 +237,7 @@ func readPrompts(path string) ([]string, error) {
 	if !st.Mode().IsRegular() || st.Size() > maxPrompts {
 		return nil, errUsage("--prompt-file %s: want a file of at most %d bytes", path, maxPrompts)
 	}
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -133,7 +132,7 @@ func (o *convertOptions) options(inputs []convert.Input) (convert.Options, error
 			return out, err
 		}
 	}
-	out.Execution, err = readExecutionLog(o.executionDir, o.uuidsByPID, os.Stderr)
+	out.Execution, err = readExecutionLog(o.executionDir, o.uuidsByPID, shownStderr())
 	return out, err
 }
 
@@ -281,23 +280,24 @@ func parseShard(text string) (i, n int, err error) {
 }
 
 func reportLine(r *convert.Report) string {
+	path := shown(r.Path, "")
 	if r.Failed != "" {
-		return fmt.Sprintf("failed    %s: %s", r.Path, r.Failed)
+		return fmt.Sprintf("failed    %s: %s", path, r.Failed)
 	}
 	if r.Skipped != "" {
 		word := "skipped"
 		if r.Skipped != convert.AlreadyThere {
 			word = "duplicate"
 		}
-		return fmt.Sprintf("%-9s %s: %s", word, r.Path, r.Skipped)
+		return fmt.Sprintf("%-9s %s: %s", word, path, r.Skipped)
 	}
 	if r.Outcome == "rejected" {
-		return fmt.Sprintf("rejected  %s: %s", r.Path, r.Reason)
+		return fmt.Sprintf("rejected  %s: %s", path, r.Reason)
 	}
 	if r.Kind == convert.KindTables {
 		return tablesLine(r)
 	}
-	line := fmt.Sprintf("%-9s %s: %d events, %d GPU events", r.Outcome, r.Path, r.Events, r.GPUEvents)
+	line := fmt.Sprintf("%-9s %s: %d events, %d GPU events", r.Outcome, path, r.Events, r.GPUEvents)
 	if r.GPUEvents > 0 {
 		line += fmt.Sprintf(" (%.1f%% linked, %.1f%% in an iteration)", pct(r.Linked, r.GPUEvents), pct(r.InIter, r.GPUEvents))
 	}
@@ -334,7 +334,7 @@ func tablesLine(r *convert.Report) string {
 			tables++
 		}
 	}
-	line := fmt.Sprintf("%-9s %s: %d rows in %d tables", r.Outcome, r.Path, rows, tables)
+	line := fmt.Sprintf("%-9s %s: %d rows in %d tables", r.Outcome, shown(r.Path, ""), rows, tables)
 	for _, d := range r.Diags {
 		if d.Severity != "info" {
 			line += fmt.Sprintf("\n          %s: %s", d.Code, d.Message)

@@ -50,7 +50,7 @@ func (p *jobProgress) print(line string) {
 	if p.bar != nil {
 		_ = p.bar.Clear()
 	}
-	fmt.Fprintln(os.Stderr, line)
+	fmt.Fprintln(shownStderr(), line)
 }
 
 func (p *jobProgress) close() {

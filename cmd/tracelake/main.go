@@ -29,22 +29,23 @@ func run(args []string) int {
 	defer stop()
 	root := newRoot()
 	root.SetArgs(args)
-	out := &checkedWriter{w: os.Stdout}
+	out, stderr := &checkedWriter{w: shownStdout()}, shownStderr()
 	root.SetOut(out)
+	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if sig := interrupted(ctx); sig != nil {
-		fmt.Fprintf(os.Stderr, "tracelake: stopped by %v; what was committed stays, and the same command resumes\n", sig)
+		fmt.Fprintf(stderr, "tracelake: stopped by %v; what was committed stays, and the same command resumes\n", sig)
 		return exitCodeOf(sig)
 	}
 	if err != nil {
 		var quiet *exitError
 		if !errors.As(err, &quiet) || quiet.text != "" {
-			fmt.Fprintln(os.Stderr, "tracelake: "+err.Error())
+			fmt.Fprintln(stderr, "tracelake: "+err.Error())
 		}
 		return codeOf(err)
 	}
 	if out.err != nil {
-		fmt.Fprintln(os.Stderr, "tracelake: "+out.err.Error())
+		fmt.Fprintln(stderr, "tracelake: "+out.err.Error())
 		return exitFailed
 	}
 	return exitOK

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -23,5 +24,32 @@ func TestOutputCannotBeWritten(t *testing.T) {
 		if code := run(args); code != exitFailed {
 			t.Errorf("%v: exit code %d", args, code)
 		}
+	}
+}
+
+// saying runs a command and returns its exit code and what it said, which goes
+// through a file without faults.
+func saying(t *testing.T, args []string) (code int, said string) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(os.Getenv("HOME"), "said"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	out, log := os.Stdout, os.Stderr
+	os.Stdout, os.Stderr = f, f
+	code = run(args)
+	os.Stdout, os.Stderr = out, log
+	text, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code, string(text)
+}
+
+func mustSay(t *testing.T, args []string) {
+	t.Helper()
+	if code, said := saying(t, args); code != exitOK {
+		t.Fatalf("%v: exit code %d, %s", args, code, said)
 	}
 }

@@ -61,7 +61,7 @@ func (p *progress) print(line string) {
 	if p.bar != nil {
 		_ = p.bar.Clear()
 	}
-	fmt.Fprintln(os.Stderr, line)
+	fmt.Fprintln(shownStderr(), line)
 }
 
 func (p *progress) close() {

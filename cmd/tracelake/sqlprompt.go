@@ -54,7 +54,7 @@ func runPrompt(ctx context.Context, stdin *os.File, stdout, stderr io.Writer, o 
 	}
 	h := loadHistory(historyPath())
 	defer h.save()
-	editor := &lineEditor{in: stdin, out: stderr, history: h, complete: func(word string) string { return completion(names, word) }}
+	editor := &lineEditor{in: stdin, out: os.Stderr, history: h, complete: func(word string) string { return completion(names, word) }}
 	p.line = editor.line
 	fmt.Fprintf(stderr, "%s: %d tables and views. .help for help.\n", o.lake, len(names))
 	return p.loop(ctx)

@@ -7,9 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
+
+	"tracelake/internal/regular"
 )
 
 // Request is one line of a request file: the body of a request to the server.
@@ -27,7 +28,7 @@ const maxRequest = 64 << 20
 // ("input"), or {"route": "/v1/…", "body": {…}}. A body without a model gets
 // the given one.
 func ReadRequests(path, model string) ([]Request, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // joins both, and commands are on top. The longest prefix counts.
 var allowed = map[string][]string{
 	"tracelake/schema":                 {"tracelake/schema"},
-	"tracelake/schema/columnar":        {"tracelake/schema", "tracelake/internal/freelist"},
+	"tracelake/schema/columnar":        {"tracelake/schema", "tracelake/internal/freelist", "tracelake/internal/regular"},
 	"tracelake/schema/lake":            {"tracelake/schema", "tracelake/internal"},
 	"tracelake/kineto":                 {"tracelake/schema", "tracelake/internal"},
 	"tracelake/nsight":                 {"tracelake/nsight", "tracelake/schema", "tracelake/internal"},
@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"tracelake/analyze/interval":       {"tracelake/schema"},
 	"tracelake/analyze/link":           {"tracelake/schema", "tracelake/analyze/internal"},
 	"tracelake/analyze/execlog":        {"tracelake/schema", "tracelake/analyze/link", "tracelake/internal/regular"},
-	"tracelake/analyze/activity":       {"tracelake/schema", "tracelake/analyze/execlog", "tracelake/analyze/internal", "tracelake/analyze/interval", "tracelake/analyze/link"},
+	"tracelake/analyze/activity":       {"tracelake/schema", "tracelake/internal/regular", "tracelake/analyze/execlog", "tracelake/analyze/internal", "tracelake/analyze/interval", "tracelake/analyze/link"},
 	"tracelake/analyze/query":          {"tracelake/schema", "tracelake/internal/scratch"},
 	"tracelake/analyze/query/internal": {"tracelake/analyze/query"},
 	"tracelake/analyze/diff":           {"tracelake/analyze/query"},
@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"tracelake/redact":                 {"tracelake/kineto", "tracelake/internal"},
 	"tracelake/collected":              {"tracelake/schema", "tracelake/internal/regular"},
 	"tracelake/collect":                {"tracelake/collect", "tracelake/internal/filelock", "tracelake/internal/regular"},
-	"tracelake/collect/server":         {},
+	"tracelake/collect/server":         {"tracelake/internal/regular"},
 	"tracelake/collect/iterations":     {},
 	"tracelake/collect/isolate":        {},
 	"tracelake/collect/modelcache":     {"tracelake/internal/regular"},

@@ -22,6 +22,7 @@ type Plan struct {
 	Errno syscall.Errno // what it fails with
 	Late  bool          // it is carried out before it fails, as by a server whose answer is lost
 	Reads bool          // operations that change nothing count, and no others
+	Do    func()        // called before the first one, which fails only with Errno
 }
 
 // Forever as the last operation lets a disk stay broken.
@@ -95,6 +96,9 @@ func (f *FS) next(op, name string, reads bool) (errno syscall.Errno, late bool) 
 		return 0, false
 	}
 	f.n++
+	if f.plan.Do != nil && f.n == f.plan.First {
+		f.plan.Do()
+	}
 	if f.n < f.plan.First || f.n > f.plan.Last {
 		return 0, false
 	}

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
+
+	"tracelake/internal/regular"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -71,7 +72,7 @@ func (m *merger) file(s Source) error {
 
 // withFile opens a Parquet file for a function. Errors name the file.
 func withFile(path string, use func(*parquet.File) error) (err error) {
-	in, err := os.Open(path)
+	in, err := regular.Open(path)
 	if err != nil {
 		return err // names it
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"tracelake/internal/regular"
+
 	"tracelake/internal/filelock"
 )
 
@@ -223,7 +225,7 @@ func (l *Lake) readChange() (c *change, swapped bool, err error) {
 		return nil, false, nil
 	}
 	name := l.meta(layoutJournal)
-	data, err := os.ReadFile(name)
+	data, err := regular.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}

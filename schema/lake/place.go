@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"tracelake/internal/regular"
+
 	"tracelake/internal/store"
 	"tracelake/schema/columnar"
 )
@@ -70,7 +72,7 @@ type directory string
 
 func (d directory) path(rel string) string { return filepath.Join(string(d), filepath.FromSlash(rel)) }
 
-func (d directory) read(rel string) ([]byte, error) { return os.ReadFile(d.path(rel)) }
+func (d directory) read(rel string) ([]byte, error) { return regular.ReadFile(d.path(rel)) }
 
 func (d directory) readVersion(rel string) (data []byte, version string, err error) {
 	data, err = d.read(rel)
