@@ -7,6 +7,30 @@ import (
 	"testing"
 )
 
+// FuzzIsTable tells tables by their first line, and traces by their name: what
+// is a table can be read.
+func FuzzIsTable(f *testing.F) {
+	for _, s := range []string{userHeader, `{"table":"ops","columns":[]}`, `{"table":"x_a","columns":[{"name":"a","type":"int64"}]}` + "\n{}\n", "{}", "\x00\n", `{"table":"x_a","columns":[{"name":"a"}]}`} {
+		f.Add(s)
+	}
+	file := filepath.Join(f.TempDir(), "t.jsonl")
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if IsTraceName(text) && !strings.Contains(text, ".trace.json") {
+			t.Fatalf("%q is no trace", text)
+		}
+		if !IsTable(file) {
+			return
+		}
+		line, _, _ := strings.Cut(text, "\n")
+		if h, err := parseHeader([]byte(line)); err != nil || h.Table == "" {
+			t.Fatalf("%q: %+v, %v", line, h, err)
+		}
+	})
+}
+
 // FuzzReadJob reads the directory of a job whose status file holds arbitrary
 // text: its tables and traces lie within it, and an error names a file of it.
 func FuzzReadJob(f *testing.F) {
@@ -37,6 +61,9 @@ func FuzzReadJob(f *testing.F) {
 		}
 		if err := os.WriteFile(filepath.Join(dir, StatusFile), status, 0o600); err != nil {
 			t.Fatal(err)
+		}
+		if !IsJob(dir) {
+			t.Fatal("a directory with a status file is no job")
 		}
 		j, err := ReadJob(dir)
 		if err != nil {

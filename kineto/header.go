@@ -6,6 +6,7 @@ import (
 	"maps"
 	"sort"
 	"strconv"
+	"strings"
 
 	"tracelake/schema"
 )
@@ -391,26 +392,33 @@ func mustJSON(m map[string]json.RawMessage) []byte {
 }
 
 // jsonInt reads a whole number, also one that is written as text.
-func jsonInt(v []byte) (int64, bool) {
-	if len(v) == 0 || v[0] == '{' || v[0] == '[' {
-		return 0, false
-	}
-	t := string(bytes.TrimSpace(bytes.Trim(v, `"`)))
-	if t == "" || t == "null" || len(t) > 64 {
-		return 0, false
-	}
-	return wholeNumber(t)
-}
+func jsonInt(v []byte) (int64, bool) { return textInt(numberText(v)) }
 
 // jsonTruncated reads a number and drops its fraction.
 func jsonTruncated(v []byte) (int64, bool) {
-	if n, ok := jsonInt(v); ok {
+	t := numberText(v)
+	if n, ok := textInt(t); ok {
 		return n, true
 	}
-	if i := bytes.IndexByte(v, '.'); i > 0 && !bytes.ContainsAny(v, "eE") {
-		return jsonInt(v[:i])
+	if i := strings.IndexByte(t, '.'); i > 0 && !strings.ContainsAny(t, "eE") {
+		return textInt(t[:i])
 	}
 	return 0, false
+}
+
+// numberText returns the spelling of a number, escaped or not.
+func numberText(v []byte) string {
+	if len(v) == 0 || v[0] == '{' || v[0] == '[' || string(v) == "null" {
+		return ""
+	}
+	return strings.TrimSpace(jsonText(v).V)
+}
+
+func textInt(t string) (int64, bool) {
+	if t == "" || len(t) > 64 {
+		return 0, false
+	}
+	return wholeNumber(t)
 }
 
 // jsonText reads text, or the spelling of another plain value.

@@ -146,8 +146,24 @@ func FuzzJSONLines(f *testing.F) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if Sniff(path) == JSONLines {
+		kind, err := Identify(path)
+		if err != nil || kind != Sniff(path) || kind != SniffHead(path, text[:min(len(text), HeadSize)]) {
+			t.Fatalf("%v, %v, or %v", kind, err, Sniff(path))
+		}
+		if kind == JSONLines {
 			checkRefusal(t, path)
+		}
+	})
+}
+
+// FuzzKindOfDir tells directories by the names of their files.
+func FuzzKindOfDir(f *testing.F) {
+	for _, s := range []string{"StringIds.parquet", "a/NVTX_EVENTS.arrow", "NVTX_EVENTS.arrows", "StringIds.", "x.parquet", ".parquet", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		if k := KindOfDir(name); k != None && k != ParquetDir && k != ArrowDir {
+			t.Fatalf("%q is %v", name, k)
 		}
 	})
 }

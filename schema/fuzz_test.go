@@ -56,6 +56,9 @@ func FuzzUserTable(f *testing.F) {
 			}
 			return
 		}
+		if !IsUserTable(table.Name) {
+			t.Fatalf("%q", table.Name)
+		}
 		seen := map[string]bool{}
 		for _, c := range table.Columns {
 			if strings.ContainsAny(c.Name, "\"'\x00\n;") || c.Name == "" || seen[strings.ToLower(c.Name)] {
@@ -63,7 +66,7 @@ func FuzzUserTable(f *testing.F) {
 			}
 			seen[strings.ToLower(c.Name)] = true
 		}
-		if sql := UserViewSQL("/lake", name); strings.Count(sql, ";") > 1 || strings.ContainsAny(name, "\"';") {
+		if sql := UserViewSQL("/lake", table.Name); strings.Count(sql, ";") > 1 || strings.ContainsAny(table.Name, "\"';") {
 			t.Fatal(sql)
 		}
 	})

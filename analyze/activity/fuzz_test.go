@@ -24,6 +24,9 @@ func FuzzDeviceUUIDs(f *testing.F) {
 			}
 			return
 		}
+		if d, err := ParseDetail(text); err == nil && string(d) != text {
+			t.Fatalf("detail %q is %q", text, d)
+		}
 		n := len(u.Shared)
 		for _, table := range u.selected {
 			n += len(table)

@@ -126,6 +126,9 @@ func FuzzNames(f *testing.F) {
 		if ref, ok := ParseIterationName(name); ok && iterationPrefix+ref.Producer+"/"+ref.ID != name {
 			t.Fatalf("%q does not round-trip: %+v", name, ref)
 		}
+		if s, ok := ParseEngineStep(name); ok && s == (EngineStepInfo{}) && !strings.HasPrefix(name, "execute_") {
+			t.Fatalf("%q is a step that says nothing", name)
+		}
 		mark, ok := m.Match(name)
 		if ok && (mark.Ref.Producer == "" || mark.Ref.ID == "" || !strings.HasSuffix(name, mark.Ref.ID)) {
 			t.Fatalf("%q: %+v", name, mark)

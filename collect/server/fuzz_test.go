@@ -3,7 +3,11 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 // FuzzRequest reads a line of a request file: what is read has a route and a
@@ -16,6 +20,19 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte, model string) {
 		r, err := parseRequest(line, model)
+		file := filepath.Join(t.TempDir(), "requests.jsonl")
+		if err := os.WriteFile(file, line, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := ReadRequests(file, model); err != nil && !strings.Contains(err.Error(), file) || err == nil && len(all) == 0 {
+			t.Fatalf("%q: %v, %v", line, all, err)
+		}
+		if name := string(line); IsWorkerTrace(name) && !strings.Contains(name, ".json") {
+			t.Fatalf("%q is no trace", name)
+		}
+		if c, err := NewControl(model, "", time.Second); err == nil && c == nil {
+			t.Fatal("no address and no error")
+		}
 		if err != nil {
 			return
 		}
