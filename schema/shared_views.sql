@@ -123,7 +123,8 @@ counts AS ( -- all that start end, so that devices begin with 0
   FROM (SELECT * FROM points ORDER BY part, moment)
 ),
 gpus AS (
-  SELECT DISTINCT trace_id, process, device FROM gpu_work
+  SELECT DISTINCT g.trace_id, g.global_pid AS process, g.device
+  FROM gpu_events AS g JOIN selected_traces AS t ON t.trace_id = g.trace_id
 )
 SELECT g.trace_id, g.process, g.device, c.moment AS start_ns, c.until AS end_ns, c.n & 131071 AS compute, (c.n >> 17) & 131071 AS communication, c.n >> 34 AS memory
 FROM (SELECT part, moment, until, n::BIGINT AS n FROM counts WHERE next_part = part AND until > moment) AS c -- the last of the points at a moment

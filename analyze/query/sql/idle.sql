@@ -61,7 +61,8 @@ gaps AS (
   WHERE start_ns > stream_since_ns
 ),
 gpus AS (
-  SELECT DISTINCT trace_id, process, device, part_number(trace_id, process, device) AS part FROM gpu_work
+  SELECT DISTINCT g.trace_id, g.global_pid AS process, g.device, part_number(g.trace_id, g.global_pid, g.device) AS part
+  FROM gpu_events AS g JOIN selected_traces AS t ON t.trace_id = g.trace_id
 ),
 named AS (
   SELECT d.trace_id, d.process, d.device, g.stream, g.by_stream, g.gap_ns, CASE
