@@ -140,7 +140,10 @@ func (c *importer) finish(ctx context.Context, inputs []Input, jobs jobsDone, su
 	} else if err := c.lake.Clean(ctx); err != nil {
 		return err
 	}
-	return c.writeViews()
+	if err := c.writeViews(); err != nil {
+		return err
+	}
+	return c.lake.SaveIndex()
 }
 
 // checkFormat refuses to mix formats in one dataset: readers open a table as

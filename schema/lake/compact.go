@@ -296,7 +296,7 @@ func writeMerged(staged, dir string, t *schema.Table, from []columnar.Source, na
 	if err != nil {
 		return f, nil, errors.Join(err, out.Close(), os.Remove(out.Name()))
 	}
-	if err := syncFile(out); err != nil {
+	if _, err := syncFile(out); err != nil {
 		return f, nil, fmt.Errorf("lake: %w", err)
 	}
 	f = File{Table: t.Name, Path: path.Join(dir, name), Bytes: size}

@@ -109,20 +109,25 @@ func mkdirSynced(dir string) error {
 	return syncDir(filepath.Dir(dir))
 }
 
-// syncFile makes the bytes of a file durable, also where the caller closed it.
-func syncFile(f *os.File) error {
-	err := f.Sync()
-	if errors.Is(err, os.ErrClosed) {
+// syncFile makes the bytes of a file durable, also where the caller closed it, and
+// says how many there are.
+func syncFile(f *os.File) (size int64, err error) {
+	if err = f.Sync(); errors.Is(err, os.ErrClosed) {
 		if f, err = os.OpenFile(f.Name(), os.O_RDWR, 0); err != nil {
-			return err
+			return 0, err
 		}
 		err = f.Sync()
 	}
 	if err != nil {
 		f.Close()
-		return err
+		return 0, err
 	}
-	return f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return 0, err
+	}
+	return st.Size(), f.Close()
 }
 
 func randomName() string {

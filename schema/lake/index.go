@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
@@ -20,6 +21,7 @@ type index struct {
 	commits  map[string]Commit    // by trace ID
 	stamp    map[string]fileStamp // of the commit file, by trace ID
 	bySource map[Source]string    // to trace ID
+	unsaved  int                  // commits that the snapshot lacks
 }
 
 type fileStamp struct {
@@ -86,6 +88,11 @@ func (l *Lake) refresh() error {
 			changed = append(changed, entry{id, e.stamp})
 		}
 	}
+	if !l.idx.loaded {
+		changed = l.recall(changed)
+	} else {
+		l.idx.unsaved += len(changed)
+	}
 	l.readCommits(changed, func(e entry, c Commit, err error) {
 		if err == nil {
 			l.idx.add(c)
@@ -115,7 +122,7 @@ const readAtOnce = 32
 
 // readCommits reads commits and calls got for each, one at a time.
 func (l *Lake) readCommits(list []entry, got func(entry, Commit, error)) {
-	workers := 1
+	workers := min(runtime.GOMAXPROCS(0), len(list)) // to parse them
 	if l.Remote() {
 		workers = min(readAtOnce, len(list))
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -152,6 +153,15 @@ func (o *objects) path(rel string) string {
 
 func (o *objects) read(rel string) ([]byte, error) {
 	return o.s.Get(context.Background(), o.prefix+rel, maxSmall)
+}
+
+// readLarge reads an object of at most limit bytes.
+func (o *objects) readLarge(rel string, limit int64) ([]byte, error) {
+	info, err := o.s.Stat(context.Background(), o.prefix+rel)
+	if err != nil || info.Size > limit {
+		return nil, errors.Join(err, fs.ErrInvalid)
+	}
+	return store.ReadAt(context.Background(), o.s, info, 0, info.Size)
 }
 
 func (o *objects) readVersion(rel string) (data []byte, version string, err error) {

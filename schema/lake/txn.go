@@ -2,6 +2,7 @@ package lake
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"tracelake/internal/filelock"
 	"tracelake/internal/scratch"
@@ -142,18 +145,16 @@ func (t *Txn) Commit(rec Record, replace bool) (c Commit, err error) {
 		name = strings.TrimSuffix(name, partExt) + rec.Ext
 	}
 	for _, table := range t.tables() {
-		f := t.files[table]
-		if err := syncFile(f); err != nil {
-			return c, fmt.Errorf("lake: %w", err)
-		}
-		st, err := os.Stat(f.Name())
-		if err != nil {
-			return c, fmt.Errorf("lake: %w", err)
-		}
 		c.Files = append(c.Files, File{
-			Table: table, Path: PartPath(table, rec.Run, rec.PathRank(), name),
-			Rows: rec.Rows[table], Bytes: st.Size(),
+			Table: table, Path: PartPath(table, rec.Run, rec.PathRank(), name), Rows: rec.Rows[table],
 		})
+	}
+	err = beside(flushedAtOnce, c.Files, func(f *File) (err error) {
+		f.Bytes, err = syncFile(t.files[f.Table])
+		return err
+	})
+	if err != nil {
+		return c, fmt.Errorf("lake: %w", err)
 	}
 	unlessThere := func() error { return t.l.duplicate(&c, replace) }
 	release, err := t.l.holdTrace(rec.TraceID, unlessThere, rec.TraceID, RejectedTraceID(c.ContentDigest, c.Source.Path))
@@ -314,17 +315,50 @@ func (c *Commit) rename(after *Commit) {
 // place gives the files of a transaction their names, save for those that were
 // placed before.
 func (t *Txn) place(c *Commit, keep, placed map[string]bool) error {
-	for _, f := range c.Files {
-		if placed[f.Path] {
-			continue
+	var mu sync.Mutex
+	put := func(f *File) error {
+		mu.Lock()
+		done := placed[f.Path]
+		mu.Unlock()
+		if done {
+			return nil
 		}
-		if err := t.l.at.put(t.files[f.Table].Name(), f.Path); err != nil {
-			t.undo(placed, keep)
-			return fmt.Errorf("lake: %w", err)
+		err := t.l.at.put(t.files[f.Table].Name(), f.Path)
+		if err == nil {
+			mu.Lock()
+			placed[f.Path] = true
+			mu.Unlock()
 		}
-		placed[f.Path] = true
+		return err
+	}
+	n := flushedAtOnce
+	if t.l.Remote() {
+		n = 1
+	}
+	if err := beside(n, c.Files, put); err != nil {
+		t.undo(placed, keep)
+		return fmt.Errorf("lake: %w", err)
 	}
 	return nil
+}
+
+// flushedAtOnce is how many files are made durable beside each other: a file
+// system writes its journal once for all that wait for it, and not once for each.
+const flushedAtOnce = 16
+
+// beside calls f for files, n at a time, until one fails, and waits for all calls.
+func beside(n int, files []File, f func(*File) error) error {
+	g, ctx := errgroup.WithContext(context.Background())
+	g.SetLimit(n)
+	for i := range files {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return f(&files[i])
+		})
+	}
+	return g.Wait()
 }
 
 // undo removes files that were placed. In an object store another writer may
