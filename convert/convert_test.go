@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tracelake/schema/lake"
 )
 
 const (
@@ -186,6 +188,34 @@ func TestBatchGoesOn(t *testing.T) {
 
 // TestInterrupted checks that a stopped run leaves nothing that counts as data
 // and that the next one completes it.
+// TestEqualFailures: inputs that hold the same bytes, or none, fail each for
+// itself, and no row of one takes the place of those of another.
+func TestEqualFailures(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{"a": "", "b": "", "c": `{"no":"trace"}`, "d": `{"no":"trace"}`} {
+		if err := os.WriteFile(filepath.Join(in, name+".json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if _, sum := mustRun(t, Options{Output: out, Writer: "test", Force: true}, in); sum.Rejected != 4 {
+			t.Fatalf("%+v", sum)
+		}
+		for table, other := range map[string]string{"traces": "diagnostics", "diagnostics": "traces"} {
+			if got := parts(t, out, other); len(got) != 4 {
+				t.Errorf("%d parts of %s: %v", len(got), table, got)
+			}
+		}
+	}
+	l, err := lake.Create(out, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if merged, err := l.Compact(t.Context(), lake.CompactOptions{TargetBytes: 1 << 20}); err != nil || merged.Merged != 8 {
+		t.Errorf("%+v, %v", merged, err)
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	o := Options{Output: filepath.Join(t.TempDir(), "lake"), Run: "r", Writer: "tracelake test"}
 	found, err := Discover([]string{demo})

@@ -207,6 +207,23 @@ func TestRejection(t *testing.T) {
 	if _, ok := l.DoneContent(rec.ContentDigest); ok {
 		t.Error("a rejected input counts as content")
 	}
+	// Another input holds the same bytes, and fails, too.
+	twin := rec
+	twin.Source.Path += ".twin"
+	twin.TraceID = RejectedTraceID(twin.ContentDigest, twin.Source.Path)
+	c, err := put(l, twin, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if parts, _ := tree(t, root); len(parts) != 4 {
+		t.Errorf("parts of two that failed: %v", parts)
+	}
+	if _, err := l.Commits(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.retire(c.TraceID, nil); err != nil {
+		t.Fatal(err)
+	}
 	// A later version can read it: the rejection goes.
 	if _, err := put(l, record("bad", "job", nil), false); err != nil {
 		t.Fatal(err)

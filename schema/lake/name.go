@@ -38,12 +38,21 @@ func RejectedTraceID(contentDigest, sourcePath string) string {
 // partExt ends the names of parts, unless a record asks for another format.
 const partExt = ".parquet"
 
+// content tells the parts of this trace from those of others. Inputs that failed
+// are told apart by their trace IDs: they may hold the same bytes, or none.
+func (r *Record) content() string {
+	if r.Outcome == OutcomeRejected {
+		return r.TraceID
+	}
+	return r.ContentDigest
+}
+
 // PartName returns the file name that the rows of a trace have in every table.
 // It depends on nothing but the arguments and the schema version, so that a
 // retry writes the same bytes under the same name.
-func PartName(contentDigest, options, run string, rank int64) string {
+func PartName(content, options, run string, rank int64) string {
 	h := sha256.New()
-	for _, s := range []string{contentDigest, strconv.Itoa(schema.Version), options, run, strconv.FormatInt(rank, 10)} {
+	for _, s := range []string{content, strconv.Itoa(schema.Version), options, run, strconv.FormatInt(rank, 10)} {
 		fmt.Fprintf(h, "%d:%s\n", len(s), s)
 	}
 	return "part-" + hex.EncodeToString(h.Sum(nil))[:partHexLen] + partExt

@@ -140,7 +140,7 @@ func (t *Txn) Commit(rec Record, replace bool) (c Commit, err error) {
 		return c, err
 	}
 	c = Commit{Version: commitVersion, Record: rec, SchemaVersion: schema.Version, Writer: t.l.writer, Files: []File{}}
-	name := PartName(rec.ContentDigest, rec.Options, rec.Run, rec.PathRank())
+	name := PartName(rec.content(), rec.Options, rec.Run, rec.PathRank())
 	if rec.Ext != "" {
 		name = strings.TrimSuffix(name, partExt) + rec.Ext
 	}
