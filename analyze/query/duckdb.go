@@ -14,7 +14,6 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 
 	"tracelake/internal/scratch"
-	"tracelake/schema"
 	"tracelake/schema/lake"
 )
 
@@ -140,10 +139,6 @@ func (db *DB) declare(ctx context.Context, statement string) error {
 		delete(db.pending, name)
 		if err := db.declare(ctx, sql); err != nil {
 			return err
-		}
-		if name == schema.TableTraces.Name {
-			// every other view names it, and to bind a view of files is most of what a question about a small dataset takes
-			sql = strings.Replace(sql, "CREATE OR REPLACE VIEW", "CREATE OR REPLACE TABLE", 1)
 		}
 		if _, err := db.conn.ExecContext(ctx, sql, nil); err != nil {
 			return err
