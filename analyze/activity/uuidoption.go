@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"tracelake/internal/regular"
-
 	"tracelake/schema"
 )
 

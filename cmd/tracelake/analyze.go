@@ -10,12 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"tracelake/internal/regular"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"tracelake/analyze/query"
+	"tracelake/internal/regular"
 	"tracelake/schema"
 )
 

@@ -10,11 +10,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"tracelake/internal/regular"
-
 	"github.com/spf13/pflag"
 
 	"tracelake/collect"
+	"tracelake/internal/regular"
 )
 
 type collectOptions struct {

@@ -6,11 +6,10 @@ import (
 	"io"
 	"slices"
 
-	"tracelake/internal/regular"
-
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"tracelake/internal/regular"
 	"tracelake/schema"
 )
 

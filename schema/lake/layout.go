@@ -11,9 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"tracelake/internal/regular"
-
 	"tracelake/internal/filelock"
+	"tracelake/internal/regular"
 )
 
 const (

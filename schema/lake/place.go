@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"tracelake/internal/regular"
-
 	"tracelake/internal/store"
 	"tracelake/schema/columnar"
 )

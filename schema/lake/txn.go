@@ -315,27 +315,22 @@ func (c *Commit) rename(after *Commit) {
 // place gives the files of a transaction their names, save for those that were
 // placed before.
 func (t *Txn) place(c *Commit, keep, placed map[string]bool) error {
+	left := slices.DeleteFunc(slices.Clone(c.Files), func(f File) bool { return placed[f.Path] })
 	var mu sync.Mutex
 	put := func(f *File) error {
+		if err := t.l.at.put(t.files[f.Table].Name(), f.Path); err != nil {
+			return err
+		}
 		mu.Lock()
-		done := placed[f.Path]
-		mu.Unlock()
-		if done {
-			return nil
-		}
-		err := t.l.at.put(t.files[f.Table].Name(), f.Path)
-		if err == nil {
-			mu.Lock()
-			placed[f.Path] = true
-			mu.Unlock()
-		}
-		return err
+		defer mu.Unlock()
+		placed[f.Path] = true
+		return nil
 	}
 	n := flushedAtOnce
 	if t.l.Remote() {
 		n = 1
 	}
-	if err := beside(n, c.Files, put); err != nil {
+	if err := beside(n, left, put); err != nil {
 		t.undo(placed, keep)
 		return fmt.Errorf("lake: %w", err)
 	}
