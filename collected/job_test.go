@@ -1,6 +1,7 @@
 package collected
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,5 +101,22 @@ func TestBrokenStatus(t *testing.T) {
 	write(t, dir, map[string]string{StatusFile: `{"tracer": `})
 	if _, err := ReadJob(dir); err == nil || !strings.Contains(err.Error(), StatusFile) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestLargeStatus: a status file beyond the limit is named and not read.
+func TestLargeStatus(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{StatusFile: `{"tracer": "t"}`})
+	path := filepath.Join(dir, StatusFile)
+	for size, fails := range map[int64]bool{maxStatus: false, maxStatus + 1: true} {
+		text := append([]byte(`{"tracer": "t"`), bytes.Repeat([]byte{' '}, int(size)-15)...)
+		if err := os.WriteFile(path, append(text, '}'), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadJob(dir)
+		if large := err != nil && strings.Contains(err.Error(), path) && strings.Contains(err.Error(), "larger than"); large != fails {
+			t.Errorf("%d bytes: %v", size, err)
+		}
 	}
 }

@@ -1,0 +1,124 @@
+package kineto
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// TestNestedCompression: as many compressions around each other as the limit
+// says give the rows of the plain text, one more is refused.
+func TestNestedCompression(t *testing.T) {
+	text := []byte(`{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2}]}`)
+	plain := readAll(t, from(text), Options{Workers: 1})
+	if plain.err != "" || len(plain.rows["gpu_events"]) != 1 {
+		t.Fatalf("%+v", plain)
+	}
+	stored := text
+	for layer := 1; layer <= maxNestedGzip+1; layer++ {
+		stored = packed(t, stored, layer%2 == 0)
+		got := readAll(t, from(stored), Options{Workers: 1})
+		if layer > maxNestedGzip {
+			if want := fmt.Sprintf("compressed more than %d times", maxNestedGzip); !strings.Contains(got.err, want) {
+				t.Errorf("%d layers: %q, want %q", layer, got.err, want)
+			}
+			continue
+		}
+		if got.err != "" || fmt.Sprint(got.rows) != fmt.Sprint(plain.rows) {
+			t.Errorf("%d layers: %q %v, want %v", layer, got.err, got.rows, plain.rows)
+		}
+	}
+}
+
+func packed(t *testing.T, b []byte, asZstd bool) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	var w io.WriteCloser = gzip.NewWriter(&out)
+	if asZstd {
+		var err error
+		if w, err = zstd.NewWriter(&out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := w.Write(b)
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestLongValue: an event, or a value of the header, that is longer than the
+// limit, by more than what is read at a time, is refused wherever it stands.
+func TestLongValue(t *testing.T) {
+	const event = `{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 0, "tid": 7, "ts": 1, "dur": 2}`
+	for name, c := range map[string]struct{ before, after, want string }{
+		"name":                {`{"traceEvents": [` + event + `, {"ph": "X", "name": "`, `"}]}`, "an event is larger than 64 MiB"},
+		"value of the header": {`{"traceName": "`, `", "traceEvents": [` + event + `]}`, "64 MiB"},
+		"value behind events": {`{"traceEvents": [` + event + `], "traceName": "`, `"}`, "64 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			long := func() io.Reader {
+				return io.MultiReader(strings.NewReader(c.before), io.LimitReader(letters{}, maxEventBytes+4*DefaultChunkSize), strings.NewReader(c.after))
+			}
+			got := readAll(t, long, Options{Workers: 1})
+			if !strings.Contains(got.err, c.want) {
+				t.Errorf("%.200q, want %q", got.err, c.want)
+			}
+			if len(got.err) > 4096 {
+				t.Errorf("the error is %d bytes long", len(got.err))
+			}
+		})
+	}
+}
+
+// letters is an endless text.
+type letters struct{}
+
+func (letters) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
+// TestCollidingTexts: texts for which the hash of learned texts is the same,
+// which anybody can write (it looks at 16 bytes), are told apart. They share
+// one slot of a table without chains, so that a collision costs one comparison.
+func TestCollidingTexts(t *testing.T) {
+	const prefix = "sixteen bytes ..."
+	var b bytes.Buffer
+	b.WriteString(`{"traceEvents": [`)
+	names := map[string]bool{}
+	for i := range 3000 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name := fmt.Sprint(prefix, i*i%1700)
+		names[name] = true
+		fmt.Fprintf(&b, `{"ph": "X", "cat": "cpu_op", "name": %q, "pid": 0, "tid": 7, "ts": %d, "dur": 2, "args": {"Fwd thread id": %d, "note": %q}}`, name, i, i, prefix+name)
+	}
+	b.WriteString(`]}`)
+	var slot uint32
+	for name := range names {
+		h := textHash(append([]byte(name), make([]byte, pad)...), 0)
+		if slot == 0 {
+			slot = h
+		} else if h != slot {
+			t.Fatalf("%q does not collide", name)
+		}
+	}
+	for _, size := range []int{200, DefaultChunkSize} {
+		checkAgainst(t, b.Bytes(), Options{Workers: 1, ChunkSize: size})
+	}
+	if a, b := newInterner(), newInterner(); a.seed == b.seed {
+		t.Error("two tables of names have one seed: a file could be made of names that collide")
+	}
+}
