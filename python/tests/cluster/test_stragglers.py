@@ -5,10 +5,12 @@ import time
 import pytest
 
 # A program that is slow the first time it converts one of the inputs. When its
-# task is gone it ends, as the program itself does.
+# task is gone it ends, as the program itself does: Spark kills the task alone, or
+# hangs up on the task and all that it started when the job is over before that.
 SLOW = """#!/bin/sh
 case "$*" in *--member*{input})
   if mkdir {place}/first 2>/dev/null; then
+    trap 'exec mkdir {place}/gone' HUP
     until {until}; do
       kill -0 $PPID 2>/dev/null || exec mkdir {place}/gone
       sleep 0.05
