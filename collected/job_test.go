@@ -1,7 +1,6 @@
 package collected
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,13 +106,10 @@ func TestBrokenStatus(t *testing.T) {
 // TestLargeStatus: a status file beyond the limit is named and not read.
 func TestLargeStatus(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{StatusFile: `{"tracer": "t"}`})
 	path := filepath.Join(dir, StatusFile)
-	for size, fails := range map[int64]bool{maxStatus: false, maxStatus + 1: true} {
-		text := append([]byte(`{"tracer": "t"`), bytes.Repeat([]byte{' '}, int(size)-15)...)
-		if err := os.WriteFile(path, append(text, '}'), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	const text = `{"tracer": "t"}`
+	for size, fails := range map[int]bool{maxStatus: false, maxStatus + 1: true} {
+		write(t, dir, map[string]string{StatusFile: text + strings.Repeat(" ", size-len(text))})
 		_, err := ReadJob(dir)
 		if large := err != nil && strings.Contains(err.Error(), path) && strings.Contains(err.Error(), "larger than"); large != fails {
 			t.Errorf("%d bytes: %v", size, err)

@@ -70,11 +70,9 @@ func TestCompression(t *testing.T) {
 		}
 		want := readAll(t, from(text), Options{})
 		forms := map[string][]byte{}
-		var one, many, zs bytes.Buffer
-		z := gzip.NewWriter(&one)
-		_, _ = z.Write(text)
-		_ = z.Close()
-		forms["gzip"] = one.Bytes()
+		one, zs := gzipped(text), zstandard(text)
+		forms["gzip"] = one
+		var many bytes.Buffer
 		for at := 0; at < len(text); at += len(text)/3 + 1 {
 			z := gzip.NewWriter(&many)
 			z.Extra = []byte("\x42\x43\x02\x00\x00\x00")
@@ -83,15 +81,9 @@ func TestCompression(t *testing.T) {
 		}
 		forms["gzip members"] = many.Bytes()
 		forms["gzip blocks"] = blocks(text, 1000+len(text)/100)
-		forms["gzip padded"] = append(append([]byte(nil), one.Bytes()...), make([]byte, 700)...)
-		w, err := zstd.NewWriter(&zs, zstd.WithEncoderConcurrency(1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = w.Write(text)
-		_ = w.Close()
-		forms["zstd"] = zs.Bytes()
-		forms["zstd frames"] = append(append([]byte(nil), zs.Bytes()[:0]...), zs.Bytes()...)
+		forms["gzip padded"] = append(append([]byte(nil), one...), make([]byte, 700)...)
+		forms["zstd"] = zs
+		forms["zstd frames"] = append(append([]byte(nil), zs[:0]...), zs...)
 		for form, x := range forms {
 			got := readAll(t, from(x), Options{ChunkSize: max(3000, len(text)/5)})
 			if d := want.diff(&got); d != "" {
@@ -99,6 +91,24 @@ func TestCompression(t *testing.T) {
 			}
 		}
 	}
+}
+
+// gzipped compresses a text as one member.
+func gzipped(text []byte) []byte {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, _ = z.Write(text)
+	_ = z.Close()
+	return out.Bytes()
+}
+
+// zstandard compresses a text as one frame.
+func zstandard(text []byte) []byte {
+	var out bytes.Buffer
+	z, _ := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1))
+	_, _ = z.Write(text)
+	_ = z.Close()
+	return out.Bytes()
 }
 
 // blocks compresses a text as bgzip does: members that say how long they are.
@@ -145,14 +155,11 @@ func TestTruncated(t *testing.T) {
 
 // TestTruncatedGzip checks the same for a cut compressed stream.
 func TestTruncatedGzip(t *testing.T) {
-	var z bytes.Buffer
-	w := gzip.NewWriter(&z)
-	_, _ = w.Write(inputs(t)["visible/13_no_profilerstep.json"])
-	_ = w.Close()
-	for n := 0; n < z.Len(); n += 5 {
-		got := readAll(t, from(z.Bytes()[:n]), Options{})
+	z := gzipped(inputs(t)["visible/13_no_profilerstep.json"])
+	for n := 0; n < len(z); n += 5 {
+		got := readAll(t, from(z[:n]), Options{})
 		if got.err == "" && len(got.diags) == 0 {
-			t.Fatalf("%d of %d bytes look whole", n, z.Len())
+			t.Fatalf("%d of %d bytes look whole", n, len(z))
 		}
 	}
 }

@@ -2,13 +2,10 @@ package kineto
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"strings"
 	"testing"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 // TestNestedCompression: as many compressions around each other as the limit
@@ -21,7 +18,11 @@ func TestNestedCompression(t *testing.T) {
 	}
 	stored := text
 	for layer := 1; layer <= maxNestedGzip+1; layer++ {
-		stored = packed(t, stored, layer%2 == 0)
+		if layer%2 == 0 {
+			stored = zstandard(stored)
+		} else {
+			stored = gzipped(stored)
+		}
 		got := readAll(t, from(stored), Options{Workers: 1})
 		if layer > maxNestedGzip {
 			if want := fmt.Sprintf("compressed more than %d times", maxNestedGzip); !strings.Contains(got.err, want) {
@@ -35,34 +36,14 @@ func TestNestedCompression(t *testing.T) {
 	}
 }
 
-func packed(t *testing.T, b []byte, asZstd bool) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	var w io.WriteCloser = gzip.NewWriter(&out)
-	if asZstd {
-		var err error
-		if w, err = zstd.NewWriter(&out); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, err := w.Write(b)
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
 // TestLongValue: an event, or a value of the header, that is longer than the
 // limit, by more than what is read at a time, is refused wherever it stands.
 func TestLongValue(t *testing.T) {
 	const event = `{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 0, "tid": 7, "ts": 1, "dur": 2}`
 	for name, c := range map[string]struct{ before, after, want string }{
 		"name":                {`{"traceEvents": [` + event + `, {"ph": "X", "name": "`, `"}]}`, "an event is larger than 64 MiB"},
-		"value of the header": {`{"traceName": "`, `", "traceEvents": [` + event + `]}`, "64 MiB"},
-		"value behind events": {`{"traceEvents": [` + event + `], "traceName": "`, `"}`, "64 MiB"},
+		"value of the header": {`{"traceName": "`, `", "traceEvents": [` + event + `]}`, "no event array in the first 64 MiB"},
+		"value behind events": {`{"traceEvents": [` + event + `], "traceName": "`, `"}`, "more than 64 MiB of text behind the events"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			long := func() io.Reader {
@@ -82,11 +63,10 @@ func TestLongValue(t *testing.T) {
 // letters is an endless text.
 type letters struct{}
 
+var block = bytes.Repeat([]byte{'x'}, 1<<20)
+
 func (letters) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = 'x'
-	}
-	return len(p), nil
+	return copy(p, block), nil
 }
 
 // TestCollidingTexts: texts for which the hash of learned texts is the same,
@@ -106,12 +86,9 @@ func TestCollidingTexts(t *testing.T) {
 		fmt.Fprintf(&b, `{"ph": "X", "cat": "cpu_op", "name": %q, "pid": 0, "tid": 7, "ts": %d, "dur": 2, "args": {"Fwd thread id": %d, "note": %q}}`, name, i, i, prefix+name)
 	}
 	b.WriteString(`]}`)
-	var slot uint32
+	slot := textHash(append([]byte(prefix), make([]byte, pad)...), 0)
 	for name := range names {
-		h := textHash(append([]byte(name), make([]byte, pad)...), 0)
-		if slot == 0 {
-			slot = h
-		} else if h != slot {
+		if h := textHash(append([]byte(name), make([]byte, pad)...), 0); h != slot {
 			t.Fatalf("%q does not collide", name)
 		}
 	}

@@ -222,16 +222,7 @@ var forms = map[string]func(*rand.Rand, *tree) []byte{
 		})
 		return out.Bytes()
 	},
-	"gzip in zstd": func(_ *rand.Rand, t *tree) []byte {
-		var in, out bytes.Buffer
-		g := gzip.NewWriter(&in)
-		_, _ = g.Write(t.text())
-		_ = g.Close()
-		z, _ := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1))
-		_, _ = z.Write(in.Bytes())
-		_ = z.Close()
-		return out.Bytes()
-	},
+	"gzip in zstd": func(_ *rand.Rand, t *tree) []byte { return zstandard(gzipped(t.text())) },
 }
 
 // pieces cuts a text at up to five places.
