@@ -31,6 +31,7 @@ import spark_cluster  # noqa: E402
 import tracelake_task as task  # noqa: E402
 
 BINARY = pathlib.Path(os.environ.get("TRACELAKE_BIN", ROOT / "bin" / "tracelake")).absolute()
+QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 
 def generate(folder: pathlib.Path, traces: int, mb: int):
@@ -160,7 +161,7 @@ def child_catalog(n: str, folder: str) -> dict:
     import pyarrow as pa
     import tracelake_spark as spark
 
-    session = spark.session("local[1]", **{"spark.ui.enabled": "false", "spark.driver.memory": "1g"})
+    session = spark.session("local[1]", **QUIET, **{"spark.driver.memory": "1g"})
     made = rows(int(n))
     spark.read_catalog(session, f"file://{folder}")  # the first use of the file system is not counted
     start = time.monotonic()
@@ -180,7 +181,7 @@ def child_tasks(n: str, url: str) -> dict:
     """Tasks that do nothing, through Python as conversions are."""
     import tracelake_spark as spark
 
-    conf = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.executor.memory": "500m", "spark.driver.memory": "600m"}
+    conf = {**QUIET, "spark.driver.host": "127.0.0.1", "spark.executor.memory": "500m", "spark.driver.memory": "600m"}
     session = spark.session(url, **conf)
     frame = session.range(0, int(n), 1, int(n)).mapInArrow(lambda batches: batches, "id bigint")
     frame.limit(2).collect()  # executors and their Python are there
