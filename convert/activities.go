@@ -11,13 +11,13 @@ import (
 )
 
 // writeActivities groups the GPU events and writes activities and devices.
-func (c *importer) writeActivities(s *sink, m *model, links *link.Links, path string) error {
+func (c *importer) writeActivities(s *sink, m *model, links *link.Links, path string, byPID map[int64]map[int64]string) error {
 	detail, err := activity.ParseDetail(c.o.Detail)
 	if err != nil {
 		return err
 	}
-	byLaunch := activity.Group(m.trace, links, activity.Launch)
-	uuids := c.uuidsOf(m, path, c.byProcess(m, links))
+	byLaunch := m.group(links, activity.Launch)
+	uuids := c.uuidsOf(m, path, byPID)
 	if err := c.writeDevices(s, m, byLaunch, uuids); err != nil {
 		return err
 	}
@@ -26,10 +26,12 @@ func (c *importer) writeActivities(s *sink, m *model, links *link.Links, path st
 	}
 	groups := byLaunch
 	if detail == activity.Kernel {
-		groups = activity.Group(m.trace, links, detail)
+		groups = m.group(links, detail)
 	}
+	deviceUUIDs := m.uuidColumn(groups, uuids)
+	m.grouped()
 	return (&retainedTable{
-		t: &schema.TableActivities, order: identity(groups.Len()), extra: m.activityColumns(groups, links, uuids),
+		t: &schema.TableActivities, order: identity(groups.Len()), extra: m.activityColumns(groups, links, deviceUUIDs),
 	}).write(s, c.o.RowGroup)
 }
 
@@ -43,8 +45,8 @@ func identity(n int) []int32 {
 }
 
 // activityColumns are the columns of activities.
-func (m *model) activityColumns(g *activity.Groups, links *link.Links, uuids map[deviceKey]deviceUUID) map[string]func() source {
-	e, l := &m.trace.GPU, &m.trace.Launches
+func (m *model) activityColumns(g *activity.Groups, links *link.Links, uuids source) map[string]func() source {
+	gpu, launches := m.res.gpu, m.res.launches
 	n := g.Len()
 	iter := newIterationDict(m.trace.Spans)
 	ints := func(value func(i int) int64) func() source {
@@ -56,13 +58,12 @@ func (m *model) activityColumns(g *activity.Groups, links *link.Links, uuids map
 			return source{vals: out}
 		}
 	}
-	opt := func(value func(i int) schema.Opt[int64]) func() source {
-		return ints(func(i int) int64 {
-			if v := value(i); v.OK {
-				return v.V
-			}
-			return schema.Null
-		})
+	// shared is a column of GPU events where all of a record have one value.
+	shared := func(name string) func() source {
+		return func() source {
+			col := gpu.Values(name)
+			return ints(func(i int) int64 { return g.Shared(col, i) })()
+		}
 	}
 	texts := func(dict []string, value func(i int) int64) func() source {
 		return func() source {
@@ -72,32 +73,56 @@ func (m *model) activityColumns(g *activity.Groups, links *link.Links, uuids map
 		}
 	}
 	first := func(i int) int32 { return g.First[i] }
-	launch := func(of func(l int32) int64) func(i int) int64 {
-		return func(i int) int64 {
-			if k := links.Launch[first(i)]; k >= 0 {
-				return of(k)
-			}
-			return schema.Null
+	// ofFirst and ofLaunch are columns of the first event and of its launch.
+	ofFirst := func(name string) func() source {
+		return func() source {
+			col := gpu.Values(name)
+			return ints(func(i int) int64 { return col[first(i)] })()
+		}
+	}
+	ofLaunch := func(name string) func() source {
+		return func() source {
+			col := launches.Values(name)
+			return ints(func(i int) int64 {
+				if k := links.Launch[first(i)]; k >= 0 {
+					return col[k]
+				}
+				return schema.Null
+			})()
 		}
 	}
 	cols := map[string]func() source{
 		"activity_id": ints(func(i int) int64 { return int64(i) + 1 }),
 		"detail":      texts([]string{g.Detail.String()}, func(int) int64 { return 0 }),
-		"kind":        texts(kinds, func(i int) int64 { return int64(e.Kind[first(i)]) }),
-		"first_name":  texts(e.Names, func(i int) int64 { return int64(e.Name[first(i)]) }),
+		"kind":        texts(kinds, func(i int) int64 { return int64(m.trace.GPU.Kind[first(i)]) }),
+		"first_name": func() source {
+			names := m.gpuNames()
+			return texts(m.trace.GPU.Names, func(i int) int64 { return int64(names[first(i)]) })()
+		},
 		"event_count": ints(func(i int) int64 { return int64(len(g.Members(i))) }),
 		"start_ns":    ints(func(i int) int64 { return g.Start[i] }),
 		"end_ns":      ints(func(i int) int64 { return g.End[i] }),
 		"busy_ns":     ints(func(i int) int64 { return g.Busy[i] }),
 		"summed_ns":   ints(func(i int) int64 { return g.Summed[i] }),
-		"device":      ints(func(i int) int64 { return e.Device[first(i)] }),
-		"stream":      opt(g.Stream),
-		"correlation": ints(func(i int) int64 { return e.Correlation[first(i)] }),
-		"graph_id":    opt(g.Graph),
-		"launch_id":   ints(launch(func(k int32) int64 { return l.EventIndex[k] })),
-		"launch_api":  texts(l.Names, launch(func(k int32) int64 { return int64(l.Name[k]) })),
-		"pid":         ints(func(i int) int64 { return m.trace.ProcessID(m.processOf(links, first(i))) }),
-		"device_uuid": func() source { return m.uuidColumn(g, uuids) },
+		"device":      ofFirst("device"),
+		"stream":      shared("stream"),
+		"correlation": ofFirst("correlation"),
+		"graph_id":    shared("graph_id"),
+		"launch_id":   ofLaunch("event_index"),
+		"launch_api": func() source {
+			names := m.launchNames()
+			return texts(m.trace.GPU.Names, func(i int) int64 {
+				if k := links.Launch[first(i)]; k >= 0 {
+					return int64(names[k])
+				}
+				return schema.Null
+			})()
+		},
+		"pid": func() source {
+			pids := m.launchPIDs()
+			return ints(func(i int) int64 { return m.trace.ProcessID(m.processOf(links, pids, first(i))) })()
+		},
+		"device_uuid": func() source { return uuids },
 		"intervals":   func() source { return source{lists: func(i int) []schema.Interval { return intervalsOf(g, i) }} },
 		"unresolved_reason": func() source {
 			out := make([]link.Reason, n)
@@ -108,17 +133,17 @@ func (m *model) activityColumns(g *activity.Groups, links *link.Links, uuids map
 		},
 	}
 	if m.res.byProcess {
-		cols["global_pid"] = ints(func(i int) int64 { return m.processOf(links, first(i)) })
+		cols["global_pid"] = ints(func(i int) int64 { return m.processOf(links, m.trace.Launches.PID, first(i)) })
 	}
 	iterationColumns(cols, n, func(i int) int32 { return links.Span(int(first(i))) }, iter)
 	return cols
 }
 
 // processOf returns the key of the process that launched an event, else of the
-// event itself.
-func (m *model) processOf(links *link.Links, event int32) int64 {
+// event itself. pids are those of the launches.
+func (m *model) processOf(links *link.Links, pids []int64, event int32) int64 {
 	if k := links.Launch[event]; k >= 0 {
-		return m.trace.Launches.PID[k]
+		return pids[k]
 	}
 	if m.trace.GPU.PID != nil {
 		return m.trace.GPU.PID[event]
@@ -150,6 +175,9 @@ func intervalsOf(g *activity.Groups, i int) []schema.Interval {
 }
 
 func (m *model) uuidColumn(g *activity.Groups, uuids map[deviceKey]deviceUUID) source {
+	if len(uuids) == 0 {
+		return source{}
+	}
 	src := source{vals: make([]int64, g.Len())}
 	ids := map[deviceKey]int64{}
 	for i := range src.vals {
@@ -236,7 +264,7 @@ func (c *importer) byProcess(m *model, links *link.Links) map[int64]map[int64]st
 // none or are several.
 func (m *model) onlyLauncher() int64 {
 	only := schema.Null
-	for _, p := range m.trace.Launches.PID {
+	for _, p := range m.launchPIDs() {
 		if p == schema.Null || p == 0 || p == only {
 			continue
 		}

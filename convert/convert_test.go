@@ -86,6 +86,11 @@ func TestSameBytes(t *testing.T) {
 	one.Workers, many.Workers = 1, 5
 	a := lake("one", one, trace)
 	same(t, "-j 1 and -j 5", parts(t, a), parts(t, lake("many", many, trace)))
+	little := small // rows go through a file, and so do encoded columns
+	little.MaxMemory, little.RowGroup = 1, 20
+	roomy := little
+	roomy.MaxMemory = 0
+	same(t, "little memory", parts(t, lake("little", little, trace)), parts(t, lake("roomy", roomy, trace)))
 	same(t, "repeated", parts(t, a), parts(t, lake("again", many, trace)))
 
 	z, err := os.ReadFile(trace)

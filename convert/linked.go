@@ -72,27 +72,61 @@ func iterationColumns(m map[string]func() source, n int, span func(int) int32, d
 	m["iteration_range"] = func() source { return bySpan(n, span, d.index, nil) }
 }
 
-// writeLinked writes the tables whose rows were linked.
+// writeLinked writes the tables whose rows were linked, and frees after each
+// what the next ones do not need.
 func (m *model) writeLinked(s *sink, links *link.Links, rowGroup int) error {
-	res, tr := m.res, m.trace
-	iter := newIterationDict(tr.Spans)
+	iter := newIterationDict(m.trace.Spans)
+	if err := m.writeLaunches(s, links, iter, rowGroup); err != nil {
+		return err
+	}
+	m.launches.start, m.launches.flag, m.launches.byStart, m.trace.Launches.Tick = nil, nil, nil, nil
+	links.LaunchReason, links.Superseded = nil, nil
+	if err := (&retainedTable{t: &schema.TableRanges, rows: m.res.ranges, order: m.ranges.order(), extra: m.rangeColumns()}).write(s, rowGroup); err != nil {
+		return err
+	}
+	if err := m.writeGPUEvents(s, links, iter, rowGroup); err != nil {
+		return err
+	}
+	m.gpu.flag, m.gpu.byStart, m.clipped, links.Method = nil, nil, nil, nil
+	return nil
+}
 
-	gpu := timeColumns(m.gpu)
-	n := tr.GPU.Len()
-	gpu["kind"] = func() source { return codes(tr.GPU.Kind, kinds, false) }
-	gpu["clipped_dur_ns"] = func() source { return source{vals: m.clipped} }
-	gpu["launch_id"] = func() source {
+func (m *model) writeLaunches(s *sink, links *link.Links, iter *iterationDict, rowGroup int) error {
+	n := m.trace.Launches.Len()
+	cols := timeColumns(m.launches)
+	cols["gpu_event_count"] = func() source {
 		out := make([]int64, n)
-		for i := range out {
-			out[i] = schema.Null
-			if l := links.Launch[i]; l >= 0 {
-				out[i] = tr.Launches.EventIndex[l]
+		for _, l := range links.Launch {
+			if l >= 0 {
+				out[l]++
 			}
 		}
 		return source{vals: out}
 	}
-	gpu["link_method"] = func() source { return codes(links.Method, methods, true) }
-	gpu["link_status"] = func() source {
+	cols["is_superseded"] = func() source {
+		out := make([]int64, n)
+		for i, x := range links.Superseded {
+			if x {
+				out[i] = 1
+			}
+		}
+		return source{vals: out}
+	}
+	cols["unresolved_reason"] = func() source { return codes(links.LaunchReason, reasons, true) }
+	iterationColumns(cols, n, func(i int) int32 { return links.LaunchSpan[i] }, iter)
+	return (&retainedTable{t: &schema.TableLaunches, rows: m.res.launches, order: m.launches.order(), extra: cols}).write(s, rowGroup)
+}
+
+func (m *model) writeGPUEvents(s *sink, links *link.Links, iter *iterationDict, rowGroup int) error {
+	n := m.trace.GPU.Len()
+	cols := timeColumns(m.gpu)
+	cols["kind"] = func() source { return codes(m.trace.GPU.Kind, kinds, false) }
+	cols["clipped_dur_ns"] = func() source { return source{vals: m.clipped} }
+	cols["launch_id"] = func() source {
+		return source{vals: byLaunch(links.Launch, m.res.launches.Values("event_index"))}
+	}
+	cols["link_method"] = func() source { return codes(links.Method, methods, true) }
+	cols["link_status"] = func() source {
 		out := make([]uint8, n)
 		for i := range out {
 			switch {
@@ -105,41 +139,24 @@ func (m *model) writeLinked(s *sink, links *link.Links, rowGroup int) error {
 		}
 		return codes(out, []string{"linked", "unlinked", "ambiguous"}, false)
 	}
-	gpu["unresolved_reason"] = func() source { return codes(links.Reason, reasons, true) }
-	iterationColumns(gpu, n, links.Span, iter)
+	cols["unresolved_reason"] = func() source { return codes(links.Reason, reasons, true) }
+	iterationColumns(cols, n, links.Span, iter)
 	for col, part := range map[string]int{"copy_kind": 0, "src_memory": 1, "dst_memory": 2} {
-		gpu[col] = func() source { return m.copyParts(part) }
+		cols[col] = func() source { return m.copyParts(part) }
 	}
-	if err := (&retainedTable{t: &schema.TableGPUEvents, rows: res.gpu, order: m.gpu.order(), extra: gpu}).write(s, rowGroup); err != nil {
-		return err
-	}
+	return (&retainedTable{t: &schema.TableGPUEvents, rows: m.res.gpu, order: m.gpu.order(), extra: cols}).write(s, rowGroup)
+}
 
-	nl := tr.Launches.Len()
-	launches := timeColumns(m.launches)
-	launches["gpu_event_count"] = func() source {
-		out := make([]int64, nl)
-		for _, l := range links.Launch {
-			if l >= 0 {
-				out[l]++
-			}
+// byLaunch looks a column of launches up for GPU events.
+func byLaunch(launch []int32, vals []int64) []int64 {
+	out := make([]int64, len(launch))
+	for i, l := range launch {
+		out[i] = schema.Null
+		if l >= 0 {
+			out[i] = vals[l]
 		}
-		return source{vals: out}
 	}
-	launches["is_superseded"] = func() source {
-		out := make([]int64, nl)
-		for i, x := range links.Superseded {
-			if x {
-				out[i] = 1
-			}
-		}
-		return source{vals: out}
-	}
-	launches["unresolved_reason"] = func() source { return codes(links.LaunchReason, reasons, true) }
-	iterationColumns(launches, nl, func(i int) int32 { return links.LaunchSpan[i] }, iter)
-	if err := (&retainedTable{t: &schema.TableLaunches, rows: res.launches, order: m.launches.order(), extra: launches}).write(s, rowGroup); err != nil {
-		return err
-	}
-	return (&retainedTable{t: &schema.TableRanges, rows: res.ranges, order: m.ranges.order(), extra: m.rangeColumns()}).write(s, rowGroup)
+	return out
 }
 
 // copyParts reads what the name of a copy says: its kind and the memories, as
@@ -148,23 +165,24 @@ func (m *model) copyParts(part int) source {
 	g := &m.trace.GPU
 	byName := map[uint32]int64{}
 	known := map[string]int64{}
+	names := m.gpuNames()
 	src := source{vals: make([]int64, g.Len())}
 	for i := range src.vals {
 		src.vals[i] = schema.Null
 		if g.Kind[i] == schema.Kernel {
 			continue
 		}
-		id, ok := byName[g.Name[i]]
+		id, ok := byName[names[i]]
 		if !ok {
 			id = schema.Null
-			if v := splitCopy(g.Names[g.Name[i]])[part]; v != "" {
+			if v := splitCopy(g.Names[names[i]])[part]; v != "" {
 				if id, ok = known[v]; !ok {
 					id = int64(len(src.dict))
 					known[v] = id
 					src.dict = append(src.dict, v)
 				}
 			}
-			byName[g.Name[i]] = id
+			byName[names[i]] = id
 		}
 		src.vals[i] = id
 	}

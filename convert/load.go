@@ -19,7 +19,7 @@ func Load(ctx context.Context, path string, marks link.Marks) (*schema.Trace, *s
 	if err != nil {
 		return nil, nil, err
 	}
-	return newModel(res, &marks).trace, res.diags, nil
+	return newModel(res, &marks).fill().trace, res.diags, nil
 }
 
 // readAll reads an input, again where it has to.

@@ -3,6 +3,7 @@ package convert
 import (
 	"slices"
 
+	"tracelake/analyze/activity"
 	"tracelake/analyze/link"
 	"tracelake/kineto"
 	"tracelake/schema"
@@ -120,6 +121,7 @@ type model struct {
 	ranges   *times
 	clipped  []int64 // ns up to the next start on the stream; schema.Null where not clipped
 	marks    rangeMarks
+	noName   uint32 // the empty string in the names of the trace
 }
 
 // rangeMarks tells which ranges mark iterations.
@@ -129,9 +131,11 @@ type rangeMarks struct {
 	distinct int64
 }
 
-func narrow(v []int64) []uint32 {
+// numbersOf returns a column of numbers of strings, none for Null.
+func numbersOf(v []int64, none uint32) []uint32 {
 	out := make([]uint32, len(v))
 	for i, x := range v {
+		out[i] = none
 		if x != schema.Null {
 			out[i] = uint32(x)
 		}
@@ -139,27 +143,21 @@ func narrow(v []int64) []uint32 {
 	return out
 }
 
-// newModel builds the model of what a reader kept in memory.
+// newModel builds the model of what a reader kept in memory, with the columns
+// of the trace that linking needs. fill adds the others, of which an import
+// reads one at a time.
 func newModel(res *loaded, marks *link.Marks) *model {
 	m := &model{res: res, gpu: readTimes(res, res.gpu), launches: readTimes(res, res.launches), ranges: readTimes(res, res.ranges)}
 	m.launches.end = nil
 	h := &res.header
 	names := res.gpu.Names()
-	empty := uint32(len(names))
+	m.noName = uint32(len(names))
 	names = append(names, "")
-	text := func(v []int64) []uint32 {
-		out := narrow(v)
-		for i, x := range v {
-			if x == schema.Null {
-				out[i] = empty
-			}
-		}
-		return out
-	}
 	t := &schema.Trace{
 		Source: res.source, BaseNS: res.base, Host: h.Host, TraceID: h.TraceID, Rank: h.Rank, WorldSize: h.WorldSize,
 		EngineVersion: h.VLLMVersion, CUPTIVersion: h.CUPTIVersion, DeviceNames: map[int64]string{},
 	}
+	m.trace = t
 	for _, d := range h.Devices {
 		if d.process == schema.Null {
 			t.DeviceNames[d.ordinal] = d.Name.V
@@ -167,14 +165,11 @@ func newModel(res *loaded, marks *link.Marks) *model {
 	}
 	g := &t.GPU
 	g.Names = names
-	g.Name = text(res.gpu.Values("name"))
 	g.Kind = make([]schema.Kind, res.gpu.Len())
 	for i, k := range res.gpu.Values("kind") {
 		g.Kind[i] = schema.Kind(k)
 	}
-	g.Device, g.Stream = res.gpu.Values("device"), res.gpu.Values("stream")
-	g.Correlation, g.Graph = res.gpu.Values("correlation"), res.gpu.Values("graph_id")
-	g.EventIndex = res.gpu.Values("event_index")
+	g.Device, g.Correlation = res.gpu.Values("device"), res.gpu.Values("correlation")
 	if res.gpu.Has("external_id") && slices.Contains(g.Correlation, schema.Null) { // needed for those only
 		g.ExternalID = res.gpu.Values("external_id")
 	}
@@ -192,25 +187,71 @@ func newModel(res *loaded, marks *link.Marks) *model {
 	}
 	l := &t.Launches
 	l.Names = names
-	l.Name = text(res.launches.Values("api"))
 	l.Correlation = res.launches.Values("correlation")
 	l.PID, l.TID = res.launches.Values("pid"), res.launches.Values("tid")
-	l.KeyPID = make([]int64, res.launches.Len())
-	for i := range l.KeyPID {
-		l.KeyPID[i] = schema.Null
-	}
-	l.EventIndex = res.launches.Values("event_index")
 	if g.ExternalID != nil && res.launches.Has("external_id") {
 		l.ExternalID = res.launches.Values("external_id")
+		l.Name = m.launchNames()
 	}
 	l.Tick = m.launches.start
-	m.trace = t
 	if res.byProcess {
 		m.addProcesses()
 	}
 	m.addSpans(marks, names)
 	m.findOverruns()
 	return m
+}
+
+// fill adds the columns of the trace that linking does not need.
+func (m *model) fill() *model {
+	g, l := &m.trace.GPU, &m.trace.Launches
+	g.Name, l.Name = m.gpuNames(), m.launchNames()
+	g.Stream, g.Graph = m.res.gpu.Values("stream"), m.res.gpu.Values("graph_id")
+	g.EventIndex, l.EventIndex = m.res.gpu.Values("event_index"), m.res.launches.Values("event_index")
+	return m
+}
+
+// gpuNames returns the names of GPU events as positions in GPU.Names.
+func (m *model) gpuNames() []uint32 { return numbersOf(m.res.gpu.Values("name"), m.noName) }
+
+// launchNames returns the names of launches as positions in Launches.Names.
+func (m *model) launchNames() []uint32 { return numbersOf(m.res.launches.Values("api"), m.noName) }
+
+// launchPIDs returns the keys of the processes that made launches.
+func (m *model) launchPIDs() []int64 {
+	if m.trace.Launches.PID != nil {
+		return m.trace.Launches.PID
+	}
+	return m.res.launches.Values("pid")
+}
+
+// linked frees the columns that only linking needed.
+func (m *model) linked() {
+	g, l := &m.trace.GPU, &m.trace.Launches
+	g.Device, g.Correlation, g.ExternalID = nil, nil, nil
+	l.Correlation, l.TID, l.ExternalID, l.Name, l.KeyPID = nil, nil, nil, nil, nil
+	if !m.res.byProcess {
+		l.PID = nil
+	}
+}
+
+// grouped frees what only grouping needed.
+func (m *model) grouped() {
+	m.linked()
+	m.gpu.start, m.gpu.end = nil, nil
+	m.trace.GPU.Start, m.trace.GPU.End, m.trace.GPU.Excluded = nil, nil, nil
+}
+
+// group loads again what grouping needs.
+func (m *model) group(links *link.Links, detail activity.Detail) *activity.Groups {
+	g := &m.trace.GPU
+	if g.Device == nil {
+		g.Device = m.res.gpu.Values("device")
+	}
+	if g.Correlation == nil {
+		g.Correlation = m.res.gpu.Values("correlation")
+	}
+	return activity.Group(m.trace, links, detail)
 }
 
 // cloneOnce copies v unless it is a copy of orig already.
@@ -226,6 +267,8 @@ func cloneOnce(v, orig []int64) []int64 {
 func (m *model) findOverruns() {
 	g := &m.trace.GPU
 	type lane struct{ process, device, stream int64 }
+	streams := m.res.gpu.Values("stream")
+	var index []int64
 	last := map[lane]int32{} // latest event so far, by start
 	for _, i := range m.gpu.order() {
 		if m.gpu.flag[i] != flagNone || m.gpu.end[i] == schema.Null {
@@ -235,7 +278,7 @@ func (m *model) findOverruns() {
 		if g.Kind[i] == schema.Graph || g.GraphNode != nil && g.GraphNode[i] != schema.Null {
 			continue
 		}
-		k := lane{schema.Null, g.Device[i], g.Stream[i]}
+		k := lane{schema.Null, g.Device[i], streams[i]}
 		if g.PID != nil {
 			k.process = g.PID[i]
 		}
@@ -251,7 +294,10 @@ func (m *model) findOverruns() {
 					}
 				}
 				m.clipped[p] = m.gpu.start[i] - m.gpu.start[p]
-				m.res.diags.Add(schema.OverrunsNext, schema.Null, g.EventIndex[p], 1, "ends after the next event of its stream has ended")
+				if index == nil {
+					index = m.res.gpu.Values("event_index")
+				}
+				m.res.diags.Add(schema.OverrunsNext, schema.Null, index[p], 1, "ends after the next event of its stream has ended")
 			}
 			continue
 		}

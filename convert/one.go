@@ -10,6 +10,7 @@ import (
 	"os"
 	pathOfURL "path"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -187,12 +188,19 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 	}
 	defer s.abandon()
 	how.sink = s.rowGroup
+	spares := &spares{txn: txn}
+	defer spares.close()
+	how.spill, s.spare = spares.file, spares.file
 	if c.o.Progress != nil {
 		how.progress = func(n int64) { c.o.Progress(in.Path, n) }
 	}
 	res, err := from.read(ctx, how)
 	if err != nil {
 		return err
+	}
+	if res.gpu.Len()+res.launches.Len() > manyRows {
+		kineto.DropBuffers() // they take more than reading the next trace gains by them
+		runtime.GC()
 	}
 	m := newModel(res, &c.o.Marks)
 	links := link.Resolve(m.trace, link.Careful)
@@ -201,8 +209,13 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 	if c.o.Strict && outcome != "ok" {
 		return &schema.RejectedError{Reason: "not ok in strict mode: " + reason}
 	}
+	uuids := c.byProcess(m, links)
+	m.linked()
 	if err := m.writeLinked(s, links, c.o.RowGroup); err != nil {
 		return err
+	}
+	if res.gpu.Len()+res.launches.Len() > manyRows {
+		runtime.GC()
 	}
 	id, err := lake.TraceID(res.digest)
 	if err != nil {
@@ -210,7 +223,7 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 	}
 	rank := c.rankOf(in.Path, res)
 	rep.fill(m, links, id, rank, outcome, reason)
-	if err := c.writeActivities(s, m, links, in.Path); err != nil {
+	if err := c.writeActivities(s, m, links, in.Path, uuids); err != nil {
 		return err
 	}
 	if err := c.writeTraces(s, m, in, src, rep, rank, ""); err != nil {
@@ -226,6 +239,9 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 		return err
 	}
 	rep.Rows = rows
+	if err := res.gpu.Err(); err != nil { // one file holds what was put aside of all tables
+		return err
+	}
 	if err := unchanged(in, src); err != nil {
 		return err
 	}
@@ -236,6 +252,29 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 	}
 	_, err = txn.Commit(rec, c.replaces(&rec))
 	return err
+}
+
+// manyRows is from how many linked rows on a trace is large.
+const manyRows = 500_000
+
+// spares are files for what does not fit into memory.
+type spares struct {
+	txn   *lake.Txn
+	files []*os.File
+}
+
+func (s *spares) file() (*os.File, error) {
+	f, err := s.txn.Spare()
+	if err == nil {
+		s.files = append(s.files, f)
+	}
+	return f, err
+}
+
+func (s *spares) close() {
+	for _, f := range s.files {
+		f.Close()
+	}
 }
 
 // replaces reports whether a trace takes the place of one with the same

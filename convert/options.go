@@ -85,6 +85,12 @@ func (o *Options) fill() error {
 	return nil
 }
 
+// spillAfter is how many bytes of packed rows of a table stay in memory before
+// they go to a file.
+func (o *Options) spillAfter() int {
+	return int(max(1, min(kineto.DefaultSpillAfter, o.MaxMemory/128)))
+}
+
 func tableNames() (out []string) {
 	for _, t := range schema.Tables {
 		out = append(out, t.Name)

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"os"
 	"slices"
 	"sync"
 
@@ -37,6 +38,12 @@ func (x *retainedTable) write(s *sink, rowGroup int) error {
 		return x.writeArrow(s, rowGroup)
 	}
 	groups := (len(x.order) + rowGroup - 1) / rowGroup
+	pool := gatherers
+	var away *aside
+	if groups > manyGroups { // what is large by then must not stay
+		pool = newGatherers()
+		away = &aside{open: s.spare}
+	}
 	enc := make([][]*columnar.Column, groups)
 	for g := range enc {
 		enc[g] = make([]*columnar.Column, len(x.t.Columns))
@@ -49,7 +56,7 @@ func (x *retainedTable) write(s *sink, rowGroup int) error {
 		s.gate <- struct{}{}
 		column := func() {
 			defer func() { <-s.gate }()
-			errs[c] = x.column(s, c, rowGroup, enc)
+			errs[c] = x.column(s, c, rowGroup, enc, pool, away)
 		}
 		if s.alone(len(x.order)) {
 			column()
@@ -111,11 +118,11 @@ func (x *retainedTable) source(c int, buf []int64) (src source) {
 	return src
 }
 
-func (x *retainedTable) column(s *sink, c, rowGroup int, enc [][]*columnar.Column) error {
+func (x *retainedTable) column(s *sink, c, rowGroup int, enc [][]*columnar.Column, pool *freelist.List[*gatherer], away *aside) error {
 	e, put := s.enc.get(x.t)
 	defer put()
-	g := gatherers.Get()
-	defer gatherers.Put(g)
+	g := pool.Get()
+	defer pool.Put(g)
 	n := min(rowGroup, len(x.order))
 	src := x.source(c, g.buf)
 	if x.extra[x.t.Columns[c].Name] == nil {
@@ -129,13 +136,54 @@ func (x *retainedTable) column(s *sink, c, rowGroup int, enc [][]*columnar.Colum
 		if err != nil {
 			return err
 		}
+		away.put(col)
 		enc[k][c] = col
 	}
 	return nil
 }
 
 // gatherers keeps the memory of gatherers.
-var gatherers = freelist.List[*gatherer]{New: func() *gatherer { return new(gatherer) }}
+var gatherers = newGatherers()
+
+func newGatherers() *freelist.List[*gatherer] {
+	return &freelist.List[*gatherer]{New: func() *gatherer { return new(gatherer) }}
+}
+
+// manyGroups is how many row groups of a table are encoded in memory; of more,
+// the columns wait in a file until all of a row group are there.
+const manyGroups = 8
+
+// aside is a file for encoded columns. Where it cannot be written, they stay in
+// memory. The nil value keeps all of them.
+type aside struct {
+	open func() (*os.File, error)
+
+	mu   sync.Mutex
+	f    *os.File
+	end  int64
+	full bool
+}
+
+func (a *aside) put(c *columnar.Column) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.full {
+		return
+	}
+	var err error
+	if a.f == nil {
+		a.f, err = a.open()
+	}
+	if err == nil {
+		var n int64
+		n, err = c.Unload(a.f, a.end)
+		a.end += n
+	}
+	a.full = err != nil
+}
 
 // gatherer picks rows of a column in a given order.
 type gatherer struct {

@@ -34,7 +34,8 @@ type sink struct {
 	enc    *encoders
 	gate   chan struct{} // one token per goroutine that may compute
 	share  func() int    // how many of them are for this trace
-	id     string        // trace ID for Arrow files; "" for Parquet
+	spare  func() (*os.File, error)
+	id     string // trace ID for Arrow files; "" for Parquet
 	tables map[string]*tableSink
 	order  []*tableSink
 }

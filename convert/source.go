@@ -49,6 +49,8 @@ type reading struct {
 	share    func() int // of the gate, for this input; nil for all of it
 	progress func(bytes int64)
 	size     int64
+	// spill gives a file for rows that do not fit into memory; nil keeps them there.
+	spill func() (*os.File, error)
 }
 
 // errAgain says that an input has to be read again from the start, because of
@@ -71,6 +73,8 @@ type rows interface {
 	Name(id int64) string
 	NumNames() int
 	Names() []string
+	// Err returns why values are not those that were read.
+	Err() error
 }
 
 // loaded is what a reader made of an input, whatever its format. Times in the

@@ -40,9 +40,10 @@ func newCommitter(p *pipeline) *committer {
 		res: &Result{Diags: &schema.Diagnostics{}, Rows: map[string]int64{}},
 	}
 	c.mapping.names = c.names
+	rows := newSpill(&p.o)
 	for id := tableID(0); id < numTables; id++ {
 		if id.retained() {
-			c.keep[id] = &Retained{Table: specs[id].table, segs: make([][]segment, len(specs[id].table.Columns)), names: c.names}
+			c.keep[id] = &Retained{Table: specs[id].table, segs: make([][]segment, len(specs[id].table.Columns)), names: c.names, spill: rows}
 		} else {
 			c.tables[id] = newAssembler(id, p.o.RowGroup)
 		}
@@ -299,6 +300,9 @@ func (c *committer) finish() error {
 	}
 	c.res.Header, c.res.Array, c.res.BaseNS = head, h.array, c.baseNS
 	if err := c.pairEvents(); err != nil {
+		return err
+	}
+	if err := c.keep[tabBeginEnd].Err(); err != nil { // that of all tables
 		return err
 	}
 	for tab := tabBeginEnd + 1; tab < numTables; tab++ {

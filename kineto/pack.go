@@ -16,17 +16,26 @@ type Retained struct {
 	n     int
 	segs  [][]segment // by column
 	names *interner   // strings of all retained tables of the file
+
+	spill *spill
+	held  int // bytes of packed values in memory
+	first int // segments of each column before this one are in the file
 }
 
 // segment holds the values of one column from one batch.
 type segment struct {
 	rows    int32
+	count   int32    // values
 	present []uint64 // bit per row; nil where every row has a value
 	none    bool     // no row has a value
 	min     int64
-	width   uint8 // bytes per value: 0, 1, 2, 4 or 8
-	data    []byte
+	width   uint8  // bytes per value: 0, 1, 2, 4 or 8
+	data    []byte // nil where they are in a file
+	at      int64  // their place in the file
 }
+
+// size returns the bytes that the values take.
+func (s *segment) size() int { return int(s.count) * int(s.width) }
 
 // Len returns the number of rows.
 func (r *Retained) Len() int { return r.n }
@@ -60,9 +69,11 @@ func (r *Retained) ValuesInto(out []int64, col int) []int64 {
 		out = make([]int64, r.n)
 	}
 	out = out[:r.n]
-	at := 0
-	for i := range r.segs[col] {
-		at += r.segs[col][i].unpack(out[at:])
+	segs := r.segs[col]
+	at := r.load(out, segs[:r.first])
+	for i := range segs[r.first:] {
+		s := &segs[r.first+i]
+		at += s.unpack(out[at:], s.data)
 	}
 	return out
 }
@@ -87,9 +98,12 @@ func (r *Retained) add(t *tableBatch, base int64, mapping *remap) {
 				vals[i] = mapping.to(uint32(vals[i]))
 			}
 		}
-		r.segs[c] = append(r.segs[c], pack(t.n, col.rows, vals))
+		s := pack(t.n, col.rows, vals)
+		r.segs[c] = append(r.segs[c], s)
+		r.held += len(s.data)
 	}
 	r.n += int(t.n)
+	r.unload()
 }
 
 // isKind reports whether a column holds kinds, which are codes until written.
@@ -124,7 +138,7 @@ func (m *remap) to(id uint32) int64 {
 }
 
 func pack(n int32, rows []int32, vals []int64) segment {
-	s := segment{rows: n}
+	s := segment{rows: n, count: int32(len(vals))}
 	if len(vals) == 0 {
 		s.none = true
 		return s
@@ -180,21 +194,22 @@ func pack(n int32, rows []int32, vals []int64) segment {
 	return s
 }
 
-func (s *segment) value(i int) int64 {
+// value returns a value by its number among the values of a segment.
+func (s *segment) value(data []byte, i int) int64 {
 	switch s.width {
 	case 1:
-		return s.min + int64(s.data[i])
+		return s.min + int64(data[i])
 	case 2:
-		return s.min + int64(binary.LittleEndian.Uint16(s.data[i*2:]))
+		return s.min + int64(binary.LittleEndian.Uint16(data[i*2:]))
 	case 4:
-		return s.min + int64(binary.LittleEndian.Uint32(s.data[i*4:]))
+		return s.min + int64(binary.LittleEndian.Uint32(data[i*4:]))
 	case 8:
-		return int64(uint64(s.min) + binary.LittleEndian.Uint64(s.data[i*8:]))
+		return int64(uint64(s.min) + binary.LittleEndian.Uint64(data[i*8:]))
 	}
 	return s.min
 }
 
-func (s *segment) unpack(out []int64) int {
+func (s *segment) unpack(out []int64, data []byte) int {
 	n := int(s.rows)
 	switch {
 	case s.none:
@@ -203,13 +218,13 @@ func (s *segment) unpack(out []int64) int {
 		}
 	case s.present == nil:
 		for i := range n {
-			out[i] = s.value(i)
+			out[i] = s.value(data, i)
 		}
 	default:
 		k := 0
 		for i := range n {
 			if s.present[i>>6]>>(i&63)&1 == 1 {
-				out[i] = s.value(k)
+				out[i] = s.value(data, k)
 				k++
 			} else {
 				out[i] = schema.Null

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"os"
 	"runtime"
 	"sync"
 
@@ -36,6 +37,12 @@ type Options struct {
 	// Share, where set, says how many of these goroutines are for this trace,
 	// while others are read.
 	Share func() int
+	// Spill, where set, gives a file for rows that are kept until the end of the
+	// trace and do not fit into SpillAfter bytes per table, which is
+	// DefaultSpillAfter where 0. It is read as long as the Result is, and not
+	// closed.
+	Spill      func() (*os.File, error)
+	SpillAfter int
 	// SizeHint is the size of the stored form in bytes, 0 where unknown. It
 	// keeps the buffers of small files small.
 	SizeHint int64
@@ -50,6 +57,9 @@ func (o *Options) fill() {
 	}
 	if o.RowGroup <= 0 {
 		o.RowGroup = DefaultRowGroup
+	}
+	if o.SpillAfter <= 0 {
+		o.SpillAfter = DefaultSpillAfter
 	}
 }
 

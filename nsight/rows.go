@@ -33,6 +33,9 @@ func (r *Rows) add(n int, cols map[string]filler) {
 	r.n += n
 }
 
+// Err returns nil: rows are in memory.
+func (r *Rows) Err() error { return nil }
+
 // Len returns the number of rows.
 func (r *Rows) Len() int { return r.n }
 

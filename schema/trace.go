@@ -132,7 +132,7 @@ type LaunchCall struct {
 
 // Launches holds launch calls as columns, in source order, duplicates included.
 type Launches struct {
-	KeyPID      []int64 // process part of the launch key; Null where keys have none
+	KeyPID      []int64 // process part of the launch key; nil where keys have none, Null where one has none
 	Correlation []int64 // Null where the call has none
 	PID, TID    []int64 // Null where the source has text there
 	Tick        []int64 // start on the clock that Spans uses
@@ -141,6 +141,15 @@ type Launches struct {
 	EventIndex  []int64 // nil when unknown for every call
 	Names       []string
 	FloatTicks  bool // Tick is FloatTick(µs) and not ns
+}
+
+// Key returns the process part of the launch key of call i, Null where it has
+// none.
+func (l *Launches) Key(i int) int64 {
+	if l.KeyPID == nil {
+		return Null
+	}
+	return l.KeyPID[i]
 }
 
 // Len returns the number of calls.

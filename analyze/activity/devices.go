@@ -70,7 +70,7 @@ func (d *DeviceTotal) measure(g *Groups, records []int32) {
 	for _, r := range records {
 		n += max(1, len(g.Intervals(int(r))))
 	}
-	busy, spans := make([]interval.Interval, 0, n), make([]interval.Interval, 0, len(records))
+	spans := make([]interval.Interval, 0, n)
 	for _, r := range records {
 		i := int(r)
 		d.Events += int64(len(g.Members(i)))
@@ -83,18 +83,26 @@ func (d *DeviceTotal) measure(g *Groups, records []int32) {
 		}
 		span := interval.Interval{Start: g.Start[i], End: g.End[i]}
 		spans = append(spans, span)
-		if v := g.Intervals(i); v != nil {
-			busy = append(busy, v...)
-		} else {
-			busy = append(busy, span)
-		}
 		if !d.FirstNS.OK {
 			d.FirstNS, d.LastNS = schema.Some(span.Start), schema.Some(span.End)
 		}
 		d.FirstNS.V = min(d.FirstNS.V, span.Start)
 		d.LastNS.V = max(d.LastNS.V, span.End)
 	}
-	interval.Sort(busy)
 	interval.Sort(spans)
-	d.BusyNS, d.SpanNS = interval.BusySorted(busy), interval.BusySorted(spans)
+	d.SpanNS = interval.BusySorted(spans)
+	busy := spans[:0] // one list after the other, to save memory
+	for _, r := range records {
+		i := int(r)
+		if g.Start[i] == schema.Null {
+			continue
+		}
+		if v := g.Intervals(i); v != nil {
+			busy = append(busy, v...)
+		} else {
+			busy = append(busy, interval.Interval{Start: g.Start[i], End: g.End[i]})
+		}
+	}
+	interval.Sort(busy)
+	d.BusyNS = interval.BusySorted(busy)
 }

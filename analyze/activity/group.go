@@ -81,19 +81,23 @@ func (g *Groups) Intervals(i int) []interval.Interval {
 func (g *Groups) LaunchOf(i int) int32 { return g.links.Launch[g.First[i]] }
 
 // Stream returns the stream of record i where all events share one.
-func (g *Groups) Stream(i int) schema.Opt[int64] { return g.shared(g.trace.GPU.Stream, i) }
+func (g *Groups) Stream(i int) schema.Opt[int64] {
+	return schema.OptInt(g.Shared(g.trace.GPU.Stream, i))
+}
 
 // Graph returns the CUDA graph of record i where all events share one.
-func (g *Groups) Graph(i int) schema.Opt[int64] { return g.shared(g.trace.GPU.Graph, i) }
+func (g *Groups) Graph(i int) schema.Opt[int64] { return schema.OptInt(g.Shared(g.trace.GPU.Graph, i)) }
 
-func (g *Groups) shared(col []int64, i int) schema.Opt[int64] {
+// Shared returns the value that all events of record i have in a column of the
+// trace, schema.Null where there are several.
+func (g *Groups) Shared(col []int64, i int) int64 {
 	v := col[g.First[i]]
 	for _, m := range g.Members(i) {
 		if col[m] != v {
-			return schema.Opt[int64]{}
+			return schema.Null
 		}
 	}
-	return schema.OptInt(v)
+	return v
 }
 
 // Group makes the records of a linked trace. At detail launch, events belong

@@ -287,7 +287,7 @@ func eventRow(t *schema.Trace, links *link.Links, i int) row {
 func launchRows(t *schema.Trace) (out []row) {
 	at := map[[2]int64]int{}
 	for i := range t.Launches.Len() {
-		key := [2]int64{t.Launches.KeyPID[i], t.Launches.Correlation[i]}
+		key := [2]int64{t.Launches.Key(i), t.Launches.Correlation[i]}
 		c := t.Launches.At(i)
 		r := row{
 			"rec": "launch", "key_pid": num(t, key[0]), "correlation": num(t, key[1]),

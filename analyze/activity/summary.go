@@ -145,7 +145,7 @@ func (r *Result) graphEvents() (n int64) {
 	zero := map[int64]int32{}
 	for p, c := range l.Correlation {
 		if r.opt.Compat && c == 0 {
-			zero[l.KeyPID[p]] = int32(p)
+			zero[l.Key(p)] = int32(p)
 		}
 	}
 	for i := range e.Len() {

@@ -60,16 +60,16 @@ func severalProcesses(l *schema.Launches) bool {
 }
 
 func (c *calls) put(i int) int32 {
-	key, corr := c.l.KeyPID[i], c.l.Correlation[i]
+	key, corr := c.l.Key(i), c.l.Correlation[i]
 	return c.table.Put(posindex.Hash(corr, key, 0), int32(i), func(p int32) bool {
-		return c.l.Correlation[p] == corr && c.l.KeyPID[p] == key
+		return c.l.Correlation[p] == corr && c.l.Key(int(p)) == key
 	})
 }
 
 func (c *calls) putOwn(own *posindex.Table, i int) int32 {
-	key, corr, pid := c.l.KeyPID[i], c.l.Correlation[i], c.l.PID[i]
+	key, corr, pid := c.l.Key(i), c.l.Correlation[i], c.l.PID[i]
 	return own.Put(posindex.Hash(corr, key, pid), int32(i), func(p int32) bool {
-		return c.l.Correlation[p] == corr && c.l.KeyPID[p] == key && c.l.PID[p] == pid
+		return c.l.Correlation[p] == corr && c.l.Key(int(p)) == key && c.l.PID[p] == pid
 	})
 }
 
@@ -77,7 +77,7 @@ func (c *calls) putOwn(own *posindex.Table, i int) int32 {
 // none) with a correlation ID, or -1 and the reason.
 func (c *calls) find(pid, corr int64) (int32, Reason) {
 	p := c.table.Find(posindex.Hash(corr, pid, 0), func(p int32) bool {
-		return c.l.Correlation[p] == corr && c.l.KeyPID[p] == pid
+		return c.l.Correlation[p] == corr && c.l.Key(int(p)) == pid
 	})
 	if p >= 0 && c.contested != nil && c.contested[p] {
 		return -1, AmbiguousLaunch

@@ -57,7 +57,7 @@ func scanLaunches(t *schema.Trace, i int, o Options) (launch int, reason Reason)
 		return scanExternalID(t, i), NoLaunch
 	}
 	for p := range l.Len() {
-		if l.Correlation[p] != corr || l.KeyPID[p] != pid {
+		if l.Correlation[p] != corr || l.Key(p) != pid {
 			continue
 		}
 		if o.ByProcess && launch >= 0 && l.PID[launch] != l.PID[p] {

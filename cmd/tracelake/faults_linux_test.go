@@ -53,6 +53,7 @@ func faultCases() []faultCase {
 	}
 	return []faultCase{
 		{"convert", nil, converting()},
+		{"convert with little memory", nil, converting("--max-memory", "1KiB", "--row-group", "16")},
 		{"convert and merge", nil, converting("--target-file-size", "1MB")},
 		{"convert again", converted(), converting("--force", "--compression", "snappy")},
 		{"convert again what was merged", converted("--target-file-size", "1MB"), converting("--force", "--compression", "snappy")},

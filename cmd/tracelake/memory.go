@@ -13,7 +13,9 @@ const (
 	// smallGrowth is how much is allocated between two collections at least.
 	smallGrowth = 32 << 20
 	// growth is how much a large heap grows between two collections, in percent.
-	growth = 20
+	growth = 10
+	// growthStep is the step in which smaller ones grow less and less.
+	growthStep = 20
 )
 
 // tuneCollector sets how often garbage is collected, unless GOGC says it.
@@ -47,7 +49,7 @@ func tuneCollector() {
 // growthOf returns how much a heap of which so much is in use may grow, in
 // percent, in steps so that it seldom changes.
 func growthOf(live uint64) int {
-	return max(growth, int(100*smallGrowth/max(live, smallGrowth/16))/growth*growth)
+	return max(growth, int(100*smallGrowth/max(live, smallGrowth/16))/growthStep*growthStep)
 }
 
 // afterCollections calls f after each collection with the bytes in use.

@@ -30,6 +30,13 @@ func (l *List[T]) Get() T {
 	return l.New()
 }
 
+// Drop frees the values that are kept.
+func (l *List[T]) Drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.free = nil
+}
+
 // Put keeps a value, unless there are more than processors can use.
 func (l *List[T]) Put(x T) {
 	l.mu.Lock()

@@ -153,7 +153,7 @@ func (b *builder) launch(e, args *value) *exception {
 		return err
 	}
 	l := &b.t.Launches
-	l.KeyPID, l.Correlation = append(l.KeyPID, schema.Null), append(l.Correlation, key)
+	l.Correlation = append(l.Correlation, key)
 	l.PID, l.TID = append(l.PID, pid), append(l.TID, tid)
 	l.Tick = append(l.Tick, schema.FloatTick(start))
 	l.Name = append(l.Name, b.names.number(textOf(e, "name")))

@@ -2,6 +2,8 @@ package columnar
 
 import (
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -17,6 +19,32 @@ type Column struct {
 	start, end int // place in the buffer of a Chunk
 	leaves     []leaf
 	sorted     bool // ascending, rows without a value last
+
+	aside io.ReaderAt // holds data instead, until Load
+	at, n int64       // its place there
+}
+
+// Unload moves the encoded data to a place in a file and returns how many bytes
+// it took. Where that fails, the column is as it was.
+func (c *Column) Unload(f *os.File, at int64) (int64, error) {
+	if _, err := f.WriteAt(c.data, at); err != nil {
+		return 0, fmt.Errorf("columnar: %w", err)
+	}
+	c.aside, c.at, c.n, c.data = f, at, int64(len(c.data)), nil
+	return c.n, nil
+}
+
+// Load brings back what Unload moved, as NewChunk does.
+func (c *Column) Load() error {
+	if c.aside == nil {
+		return nil
+	}
+	data := make([]byte, c.n)
+	if _, err := c.aside.ReadAt(data, c.at); err != nil {
+		return fmt.Errorf("columnar: %w", err)
+	}
+	c.data, c.aside = data, nil
+	return nil
 }
 
 // Bytes returns how much memory the encoded column takes.
@@ -62,6 +90,9 @@ func NewChunk(t *schema.Table, rows int, cols []*Column) (*Chunk, error) {
 		if x == nil || x.table != t || x.col != i || x.rows != rows {
 			return nil, fmt.Errorf("columnar: table %s, column %s: not encoded as column %d with %d rows",
 				t.Name, t.Columns[i].Name, i, rows)
+		}
+		if err := x.Load(); err != nil {
+			return nil, err
 		}
 		c.cols = append(c.cols, *x)
 	}

@@ -109,12 +109,26 @@ func TestColumnByColumn(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := NewEncoder(&everyType, o)
+	aside, err := os.Create(t.TempDir() + "/aside")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := int64(0)
 	for g, n := range rows {
 		cols := make([]*Column, len(everyType.Columns))
 		for i := len(cols) - 1; i >= 0; i-- {
 			if cols[i], err = e.EncodeColumn(n, i, &groups[g][i]); err != nil {
 				t.Fatal(err)
 			}
+			if i%3 == 0 {
+				continue
+			}
+			size := cols[i].Bytes()
+			moved, err := cols[i].Unload(aside, at)
+			if err != nil || int(moved) != size || cols[i].Bytes() != 0 {
+				t.Fatalf("%d of %d bytes moved, %d left: %v", moved, size, cols[i].Bytes(), err)
+			}
+			at += moved
 		}
 		c, err := NewChunk(&everyType, n, cols)
 		if err != nil {
@@ -137,6 +151,21 @@ func TestColumnByColumn(t *testing.T) {
 	one, err := e.EncodeColumn(5, 0, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	closed, err := e.EncodeColumn(5, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := closed.Unload(aside, 0); err != nil {
+		t.Fatal(err)
+	}
+	aside.Close()
+	if err := closed.Load(); err == nil {
+		t.Error("no error for a file that cannot be read")
+	}
+	before := one.Bytes()
+	if _, err := one.Unload(aside, 0); err == nil || one.Bytes() != before {
+		t.Errorf("a file that cannot be written: %v, %d of %d bytes left", err, one.Bytes(), before)
 	}
 	if _, err := NewChunk(&everyType, 5, make([]*Column, len(everyType.Columns))); err == nil {
 		t.Error("no error for columns that are missing")

@@ -92,6 +92,25 @@ func (t *Txn) Create(table string) (*os.File, error) {
 	return f, nil
 }
 
+// Spare makes a file for what does not fit into memory. It has no name, so that
+// nothing is left of it once it is closed, which the caller does.
+func (t *Txn) Spare() (*os.File, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done {
+		return nil, ErrFinished
+	}
+	f, err := os.CreateTemp(t.dir, "spare-")
+	if err != nil {
+		return nil, fmt.Errorf("lake: %w", err)
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lake: %w", err)
+	}
+	return f, nil
+}
+
 // Drop takes a table out of the transaction, for example because it has no
 // rows.
 func (t *Txn) Drop(table string) error {
