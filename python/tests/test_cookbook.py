@@ -58,7 +58,7 @@ def test_analyses_agree(lake, tracelake):
         out = tracelake("analyze", name, lake, "--format", "json", *flags).stdout
         return [json.loads(line) for line in out.splitlines()]
 
-    assert len(NAMES) >= 14
+    assert len(NAMES) >= 17
     rows = analyze("devices")
     assert {(r["trace_id"], r["process"], r["device"], r["busy_ns"]) for r in rows} == set(sql(lake, "busy")[1])
     calls = {r["api"]: r["calls"] for r in analyze("launches")}
@@ -79,3 +79,9 @@ def test_analyses_agree(lake, tracelake):
             key = r["trace_id"], r["device"]
             longest[key] = max(longest.get(key, 0), round(r["max_us"] * 1000))
     assert longest == {(trace, device): ns for trace, device, ns, _ in sql(lake, "gaps")[1]}
+    peaks = {(r["trace_id"], r["device"]): r["peak_allocated_bytes"] for r in analyze("memory") if r["peak_allocated_bytes"]}
+    assert peaks.items() >= {(trace, device): bytes for trace, device, bytes, _ in sql(lake, "memory_peaks")[1]}.items()
+    shared = {(r["run"], r["iteration"]) for r in analyze("stragglers")}
+    assert shared == {(run, iteration) for run, iteration, _, _ in sql(lake, "slow_ranks")[1]}
+    walls = {(r["trace_id"], r["iteration"], r["wall_ms"]) for r in analyze("iterations")}
+    assert walls >= {(trace, iteration, round(ns / 1e6, 3)) for trace, iteration, _, ns in sql(lake, "slow_iterations")[1]}
