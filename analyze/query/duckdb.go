@@ -159,6 +159,22 @@ func (db *DB) Close() error {
 	return errors.Join(append(errs, db.spill.Remove())...)
 }
 
+// Select sets the variables that select traces for analyses, such as run, rank
+// and trace. Of a dataset in an object store only what has rows of these traces
+// is copied from then on, so that it must come before the first query, and
+// queries must keep to selected_traces.
+func (db *DB) Select(ctx context.Context, vars map[string]any) error {
+	for name, value := range vars {
+		if err := db.Set(ctx, name, value); err != nil {
+			return err
+		}
+	}
+	if db.remote != nil {
+		db.remote.only(vars)
+	}
+	return nil
+}
+
 // Set sets a variable that scripts read with getvariable.
 func (db *DB) Set(ctx context.Context, name string, value any) error {
 	var literal string

@@ -22,6 +22,9 @@ func (*DB) Exec(context.Context, string) error { return ErrNoDuckDB }
 // Set fails with ErrNoDuckDB.
 func (*DB) Set(context.Context, string, any) error { return ErrNoDuckDB }
 
+// Select fails with ErrNoDuckDB.
+func (*DB) Select(context.Context, map[string]any) error { return ErrNoDuckDB }
+
 // TrustLine fails with ErrNoDuckDB.
 func (*DB) TrustLine(context.Context) (string, error) { return "", ErrNoDuckDB }
 

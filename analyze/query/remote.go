@@ -26,29 +26,23 @@ import (
 type remote struct {
 	l      *lake.Lake
 	dir    string
-	parts  map[string][]string        // paths within the lake by table, of tables that are not here yet
-	bytes  map[string]int64           // by table
+	parts  map[string][]string // paths within the lake by table, of tables that are not here yet
+	bytes  map[string]int64    // by table
+	all    []lake.Commit
 	keep   map[string]map[string]bool // traces whose rows count, by path, of parts that have rows of others
 	mixed  bool
 	before map[string][]string // words in the definition of a view or macro, by its name
 }
 
 func newRemote(l *lake.Lake, commits []lake.Commit, files map[string][]string, mixed bool, dir string) *remote {
-	r := &remote{l: l, dir: dir, parts: map[string][]string{}, bytes: map[string]int64{}, keep: lake.Keep(commits), mixed: mixed, before: map[string][]string{}}
-	sizes := map[string]int64{}
-	for _, c := range commits {
-		for _, f := range c.Files {
-			sizes[f.Path] = f.Bytes
-		}
-	}
+	r := &remote{l: l, dir: dir, parts: map[string][]string{}, bytes: map[string]int64{}, all: commits, keep: lake.Keep(commits), mixed: mixed, before: map[string][]string{}}
 	root := l.Root() + "/"
 	for table, list := range files {
 		for _, url := range list {
-			rel := strings.TrimPrefix(url, root)
-			r.parts[table] = append(r.parts[table], rel)
-			r.bytes[table] += sizes[rel]
+			r.parts[table] = append(r.parts[table], strings.TrimPrefix(url, root))
 		}
 	}
+	r.weigh()
 	for _, statement := range split(emptyViews()) {
 		if m := created.FindStringSubmatch(statement); m != nil {
 			r.before[m[1]] = words(statement)
@@ -56,6 +50,55 @@ func newRemote(l *lake.Lake, commits []lake.Commit, files map[string][]string, m
 	}
 	r.before["diagnostics"] = append(r.before["diagnostics"], words(schema.ViewSQL(&schema.TableDiagnostics, ""))...)
 	return r
+}
+
+// weigh adds up the parts of each table.
+func (r *remote) weigh() {
+	sizes := map[string]int64{}
+	for _, c := range r.all {
+		for _, f := range c.Files {
+			sizes[f.Path] = f.Bytes
+		}
+	}
+	clear(r.bytes)
+	for table, list := range r.parts {
+		for _, rel := range list {
+			r.bytes[table] += sizes[rel]
+		}
+	}
+}
+
+// whole are the tables of which all rows say something about a selection: which
+// ranks of a run are missing, for example.
+var whole = []string{schema.TableTraces.Name, schema.TableDiagnostics.Name}
+
+// only forgets the parts that have no rows of the traces that variables select.
+func (r *remote) only(vars map[string]any) {
+	is := func(name, value string) bool {
+		want, ok := vars[name]
+		return !ok || fmt.Sprint(want) == value
+	}
+	wanted := map[string]bool{}
+	for _, c := range r.all {
+		rank := "none"
+		if c.Rank != nil {
+			rank = fmt.Sprint(*c.Rank)
+		}
+		if is("run", c.Run) && is("rank", rank) && is("trace", c.TraceID) {
+			for _, f := range c.Files {
+				wanted[f.Path] = true
+			}
+		}
+	}
+	for table, list := range r.parts {
+		if slices.Contains(whole, table) || schema.TableByName(table) == nil {
+			continue
+		}
+		if r.parts[table] = slices.DeleteFunc(list, func(rel string) bool { return !wanted[rel] }); len(r.parts[table]) == 0 {
+			delete(r.parts, table)
+		}
+	}
+	r.weigh()
 }
 
 var created = regexp.MustCompile(`(?i)CREATE OR REPLACE (?:VIEW|MACRO) (\w+)`)

@@ -61,6 +61,7 @@ func TestRemote(t *testing.T) {
 			t.Errorf("analyze %s differs", a.Name)
 		}
 	}
+	selectRemotely(t, s.URL("lake"), here)
 	// Merged, then partly imported again: rows in merged files no longer count.
 	l, err := lake.Create(s.URL("lake"), "test")
 	if err != nil {
@@ -93,6 +94,46 @@ func TestRemote(t *testing.T) {
 	again := open(t, s.URL("lake"))
 	if _, err := again.Query(t.Context(), "FROM query_table(['flows'])"); err == nil || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("a part that is gone: %v", err)
+	}
+}
+
+// selectRemotely asks every analysis about some of the traces of a bucket: the
+// answers are those of the same dataset in a directory, and only what has rows of
+// these traces was copied.
+func selectRemotely(t *testing.T, url, here string) {
+	t.Helper()
+	ask := open(t, here)
+	id := strings.TrimSpace(strings.TrimPrefix(csvOf(t, ask, "SELECT trace_id FROM traces WHERE rank = 1"), "trace_id"))
+	for _, vars := range []map[string]any{
+		{"run": "r", "rank": int64(1)}, {"trace": id}, {"run": "other"}, {"rank": int64(77)}, {"run": "r"},
+	} {
+		temp := t.TempDir()
+		t.Setenv("TMPDIR", temp)
+		remote, local := open(t, url), open(t, here)
+		for _, db := range []*DB{remote, local} {
+			if err := db.Select(t.Context(), vars); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, a := range Analyses() {
+			if got, want := csvOf(t, remote, a.SQL), csvOf(t, local, a.SQL); got != want {
+				t.Errorf("%v: analyze %s differs:\n%s\nwant\n%s", vars, a.Name, got, want)
+			}
+		}
+		parts, _ := filepath.Glob(filepath.Join(temp, "*", "parts", "gpu_events", "run=*", "*"))
+		for i, p := range parts {
+			parts[i] = filepath.Base(p)
+		}
+		want := []string{"rank=1"}
+		switch {
+		case vars["run"] == "other" || vars["rank"] == int64(77):
+			want = nil
+		case vars["rank"] == nil && vars["trace"] == nil:
+			want = []string{"rank=-1", "rank=0", "rank=1"}
+		}
+		if slices.Sort(parts); !slices.Equal(parts, want) {
+			t.Errorf("%v: copied %v, want %v", vars, parts, want)
+		}
 	}
 }
 

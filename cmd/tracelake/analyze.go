@@ -188,10 +188,8 @@ func runAnalyze(ctx context.Context, stdout, stderr io.Writer, a query.Analysis,
 	if err := o.setDevices(ctx, db); err != nil {
 		return err
 	}
-	for name, value := range vars {
-		if err := db.Set(ctx, name, value); err != nil {
-			return err
-		}
+	if err := db.Select(ctx, vars); err != nil {
+		return err
 	}
 	if a.Name != "trust" {
 		line, err := db.TrustLine(ctx)

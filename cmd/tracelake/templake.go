@@ -61,10 +61,8 @@ func withDataset(ctx context.Context, path string, e engineFlags, vars map[strin
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	for name, value := range vars {
-		if err := db.Set(ctx, name, value); err != nil {
-			return err
-		}
+	if err := db.Select(ctx, vars); err != nil {
+		return err
 	}
 	return use(db)
 }
