@@ -245,6 +245,7 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 	if err := unchanged(in, src); err != nil {
 		return err
 	}
+	spares.close() // NFS keeps removed files in their directory until they are closed
 	rec := lake.Record{
 		TraceID: id, ContentDigest: res.digest, Source: src, Options: c.o.keyFor(in), Run: rep.Run, Job: in.lakeJob(),
 		Rank: optPtr(rank.value), WorldSize: rep.WorldSize, Outcome: outcome, Reason: reason,
@@ -275,6 +276,7 @@ func (s *spares) close() {
 	for _, f := range s.files {
 		f.Close()
 	}
+	s.files = nil
 }
 
 // replaces reports whether a trace takes the place of one with the same
