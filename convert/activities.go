@@ -29,7 +29,7 @@ func (c *importer) writeActivities(s *sink, m *model, links *link.Links, path st
 		groups = m.group(links, detail)
 	}
 	deviceUUIDs := m.uuidColumn(groups, uuids)
-	m.grouped()
+	m.freeGrouping()
 	return (&retainedTable{
 		t: &schema.TableActivities, order: identity(groups.Len()), extra: m.activityColumns(groups, links, deviceUUIDs),
 	}).write(s, c.o.RowGroup)

@@ -225,8 +225,8 @@ func (m *model) launchPIDs() []int64 {
 	return m.res.launches.Values("pid")
 }
 
-// linked frees the columns that only linking needed.
-func (m *model) linked() {
+// freeLinking frees the columns that only linking needed.
+func (m *model) freeLinking() {
 	g, l := &m.trace.GPU, &m.trace.Launches
 	g.Device, g.Correlation, g.ExternalID = nil, nil, nil
 	l.Correlation, l.TID, l.ExternalID, l.Name, l.KeyPID = nil, nil, nil, nil, nil
@@ -235,9 +235,9 @@ func (m *model) linked() {
 	}
 }
 
-// grouped frees what only grouping needed.
-func (m *model) grouped() {
-	m.linked()
+// freeGrouping frees what only grouping needed.
+func (m *model) freeGrouping() {
+	m.freeLinking()
 	m.gpu.start, m.gpu.end = nil, nil
 	m.trace.GPU.Start, m.trace.GPU.End, m.trace.GPU.Excluded = nil, nil, nil
 }

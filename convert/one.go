@@ -210,7 +210,7 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 		return &schema.RejectedError{Reason: "not ok in strict mode: " + reason}
 	}
 	uuids := c.byProcess(m, links)
-	m.linked()
+	m.freeLinking()
 	if err := m.writeLinked(s, links, c.o.RowGroup); err != nil {
 		return err
 	}

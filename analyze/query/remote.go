@@ -26,9 +26,9 @@ import (
 type remote struct {
 	l      *lake.Lake
 	dir    string
-	parts  map[string][]string // paths within the lake by table, of tables that are not here yet
-	bytes  map[string]int64    // by table
-	all    []lake.Commit
+	parts  map[string][]string        // paths within the lake by table, of tables that are not here yet
+	bytes  map[string]int64           // by path
+	all    []lake.Commit              // whose parts they are
 	keep   map[string]map[string]bool // traces whose rows count, by path, of parts that have rows of others
 	mixed  bool
 	before map[string][]string // words in the definition of a view or macro, by its name
@@ -36,13 +36,17 @@ type remote struct {
 
 func newRemote(l *lake.Lake, commits []lake.Commit, files map[string][]string, mixed bool, dir string) *remote {
 	r := &remote{l: l, dir: dir, parts: map[string][]string{}, bytes: map[string]int64{}, all: commits, keep: lake.Keep(commits), mixed: mixed, before: map[string][]string{}}
+	for _, c := range commits {
+		for _, f := range c.Files {
+			r.bytes[f.Path] = f.Bytes
+		}
+	}
 	root := l.Root() + "/"
 	for table, list := range files {
 		for _, url := range list {
 			r.parts[table] = append(r.parts[table], strings.TrimPrefix(url, root))
 		}
 	}
-	r.weigh()
 	for _, statement := range split(emptyViews()) {
 		if m := created.FindStringSubmatch(statement); m != nil {
 			r.before[m[1]] = words(statement)
@@ -50,22 +54,6 @@ func newRemote(l *lake.Lake, commits []lake.Commit, files map[string][]string, m
 	}
 	r.before["diagnostics"] = append(r.before["diagnostics"], words(schema.ViewSQL(&schema.TableDiagnostics, ""))...)
 	return r
-}
-
-// weigh adds up the parts of each table.
-func (r *remote) weigh() {
-	sizes := map[string]int64{}
-	for _, c := range r.all {
-		for _, f := range c.Files {
-			sizes[f.Path] = f.Bytes
-		}
-	}
-	clear(r.bytes)
-	for table, list := range r.parts {
-		for _, rel := range list {
-			r.bytes[table] += sizes[rel]
-		}
-	}
 }
 
 // whole are the tables of which all rows say something about a selection: which
@@ -98,7 +86,6 @@ func (r *remote) only(vars map[string]any) {
 			delete(r.parts, table)
 		}
 	}
-	r.weigh()
 }
 
 var created = regexp.MustCompile(`(?i)CREATE OR REPLACE (?:VIEW|MACRO) (\w+)`)
@@ -171,7 +158,9 @@ func (db *DB) fetch(ctx context.Context, script string) error {
 	tables := r.needed(script)
 	total := int64(0)
 	for _, table := range tables {
-		total += r.bytes[table]
+		for _, rel := range r.parts[table] {
+			total += r.bytes[rel]
+		}
 	}
 	if room := scratch.RoomIn(filepath.Dir(r.dir)); total > room {
 		return fmt.Errorf("%s: the tables that the query reads (%s) have %d bytes; %d may be kept on this machine, half of what is free in %s: name another directory with --temp-dir, or copy the dataset",
