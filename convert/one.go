@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tracelake/analyze/link"
+	"tracelake/internal/aside"
 	"tracelake/internal/store"
 	"tracelake/kineto"
 	"tracelake/schema"
@@ -188,9 +189,9 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 	}
 	defer s.abandon()
 	how.sink = s.rowGroup
-	spares := &spares{txn: txn}
-	defer spares.close()
-	how.spill, s.spare = spares.file, spares.file
+	spare := aside.New(txn.Spare)
+	defer spare.Close()
+	how.aside, s.aside = spare, spare
 	if c.o.Progress != nil {
 		how.progress = func(n int64) { c.o.Progress(in.Path, n) }
 	}
@@ -239,13 +240,13 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 		return err
 	}
 	rep.Rows = rows
-	if err := res.gpu.Err(); err != nil { // one file holds what was put aside of all tables
+	if err := spare.Err(); err != nil {
 		return err
 	}
 	if err := unchanged(in, src); err != nil {
 		return err
 	}
-	spares.close() // NFS keeps removed files in their directory until they are closed
+	spare.Close() // NFS keeps removed files in their directory until they are closed
 	rec := lake.Record{
 		TraceID: id, ContentDigest: res.digest, Source: src, Options: c.o.keyFor(in), Run: rep.Run, Job: in.lakeJob(),
 		Rank: optPtr(rank.value), WorldSize: rep.WorldSize, Outcome: outcome, Reason: reason,
@@ -257,27 +258,6 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 
 // manyRows is from how many linked rows on a trace is large.
 const manyRows = 500_000
-
-// spares are files for what does not fit into memory.
-type spares struct {
-	txn   *lake.Txn
-	files []*os.File
-}
-
-func (s *spares) file() (*os.File, error) {
-	f, err := s.txn.Spare()
-	if err == nil {
-		s.files = append(s.files, f)
-	}
-	return f, err
-}
-
-func (s *spares) close() {
-	for _, f := range s.files {
-		f.Close()
-	}
-	s.files = nil
-}
 
 // replaces reports whether a trace takes the place of one with the same
 // content: never of that of another file, whatever --force says, and of its own

@@ -1,10 +1,10 @@
 package convert
 
 import (
-	"os"
 	"slices"
 	"sync"
 
+	"tracelake/internal/aside"
 	"tracelake/internal/freelist"
 	"tracelake/schema"
 	"tracelake/schema/columnar"
@@ -39,10 +39,10 @@ func (x *retainedTable) write(s *sink, rowGroup int) error {
 	}
 	groups := (len(x.order) + rowGroup - 1) / rowGroup
 	pool := gatherers
-	var away *aside
+	var away *aside.File
 	if groups > manyGroups { // what is large by then must not stay
 		pool = newGatherers()
-		away = &aside{open: s.spare}
+		away = s.aside
 	}
 	enc := make([][]*columnar.Column, groups)
 	for g := range enc {
@@ -118,7 +118,7 @@ func (x *retainedTable) source(c int, buf []int64) (src source) {
 	return src
 }
 
-func (x *retainedTable) column(s *sink, c, rowGroup int, enc [][]*columnar.Column, pool *freelist.List[*gatherer], away *aside) error {
+func (x *retainedTable) column(s *sink, c, rowGroup int, enc [][]*columnar.Column, pool *freelist.List[*gatherer], away *aside.File) error {
 	e, put := s.enc.get(x.t)
 	defer put()
 	g := pool.Get()
@@ -136,7 +136,7 @@ func (x *retainedTable) column(s *sink, c, rowGroup int, enc [][]*columnar.Colum
 		if err != nil {
 			return err
 		}
-		away.put(col)
+		col.Unload(away)
 		enc[k][c] = col
 	}
 	return nil
@@ -152,38 +152,6 @@ func newGatherers() *freelist.List[*gatherer] {
 // manyGroups is how many row groups of a table are encoded in memory; of more,
 // the columns wait in a file until all of a row group are there.
 const manyGroups = 8
-
-// aside is a file for encoded columns. Where it cannot be written, they stay in
-// memory. The nil value keeps all of them.
-type aside struct {
-	open func() (*os.File, error)
-
-	mu   sync.Mutex
-	f    *os.File
-	end  int64
-	full bool
-}
-
-func (a *aside) put(c *columnar.Column) {
-	if a == nil {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.full {
-		return
-	}
-	var err error
-	if a.f == nil {
-		a.f, err = a.open()
-	}
-	if err == nil {
-		var n int64
-		n, err = c.Unload(a.f, a.end)
-		a.end += n
-	}
-	a.full = err != nil
-}
 
 // gatherer picks rows of a column in a given order.
 type gatherer struct {

@@ -3,6 +3,7 @@ package convert
 import (
 	"os"
 
+	"tracelake/internal/aside"
 	"tracelake/internal/freelist"
 	"tracelake/schema"
 	"tracelake/schema/columnar"
@@ -34,8 +35,8 @@ type sink struct {
 	enc    *encoders
 	gate   chan struct{} // one token per goroutine that may compute
 	share  func() int    // how many of them are for this trace
-	spare  func() (*os.File, error)
-	id     string // trace ID for Arrow files; "" for Parquet
+	aside  *aside.File   // for what does not fit into memory
+	id     string        // trace ID for Arrow files; "" for Parquet
 	tables map[string]*tableSink
 	order  []*tableSink
 }

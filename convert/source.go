@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tracelake/internal/aside"
 	"tracelake/internal/digest"
 	"tracelake/internal/regular"
 	"tracelake/nsight"
@@ -49,8 +50,7 @@ type reading struct {
 	share    func() int // of the gate, for this input; nil for all of it
 	progress func(bytes int64)
 	size     int64
-	// spill gives a file for rows that do not fit into memory; nil keeps them there.
-	spill func() (*os.File, error)
+	aside    *aside.File // for rows that do not fit into memory; nil keeps them there
 }
 
 // errAgain says that an input has to be read again from the start, because of

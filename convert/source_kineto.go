@@ -35,7 +35,7 @@ func (k *kinetoReader) read(ctx context.Context, o reading) (*loaded, error) {
 	}
 	res, err := kineto.Read(ctx, src, kineto.Options{
 		Workers: o.o.Workers, ChunkSize: o.o.ChunkSize, RowGroup: o.o.RowGroup, BaseNS: k.how.BaseNS, BaseKnown: k.how.BaseKnown, SkipTo: k.how.SkipTo,
-		RowGroups: o.sink, Wanted: o.o.wanted, Gate: o.gate, Share: o.share, SizeHint: o.size, Spill: o.spill, SpillAfter: o.o.spillAfter(),
+		RowGroups: o.sink, Wanted: o.o.wanted, Gate: o.gate, Share: o.share, SizeHint: o.size, Spill: o.aside, SpillAfter: o.o.spillAfter(),
 	})
 	var again *kineto.RestartError
 	if errors.As(err, &again) {

@@ -40,10 +40,9 @@ func newCommitter(p *pipeline) *committer {
 		res: &Result{Diags: &schema.Diagnostics{}, Rows: map[string]int64{}},
 	}
 	c.mapping.names = c.names
-	rows := newSpill(&p.o)
 	for id := tableID(0); id < numTables; id++ {
 		if id.retained() {
-			c.keep[id] = &Retained{Table: specs[id].table, segs: make([][]segment, len(specs[id].table.Columns)), names: c.names, spill: rows}
+			c.keep[id] = &Retained{Table: specs[id].table, segs: make([][]segment, len(specs[id].table.Columns)), names: c.names, spill: p.o.Spill, after: p.o.SpillAfter}
 		} else {
 			c.tables[id] = newAssembler(id, p.o.RowGroup)
 		}

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"math/big"
 	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -88,10 +86,7 @@ func FuzzNumbers(f *testing.F) {
 			}
 		}
 		if v, is := wholeNumber(s); is {
-			r, _ := new(big.Rat).SetString(s)
-			if r == nil && strings.Trim(strings.ToLower(s[:strings.IndexAny(s+"e", "eE")]), "-0.") == "" {
-				r = new(big.Rat) // 0, whatever the exponent, which may be too large for big.Rat
-			}
+			r := exact(s, 400)
 			if r == nil || !r.IsInt() || !r.Num().IsInt64() || r.Num().Int64() != v {
 				t.Fatalf("wholeNumber %s = %d", s, v)
 			}

@@ -1,9 +1,9 @@
 package kineto
 
 import (
-	"os"
 	"runtime"
 
+	"tracelake/internal/aside"
 	"tracelake/internal/inflate"
 	"tracelake/schema"
 )
@@ -30,11 +30,10 @@ type Options struct {
 	// Share, where set, says how many of these goroutines are for this trace,
 	// while others are read.
 	Share func() int
-	// Spill, where set, gives a file for rows that are kept until the end of the
-	// trace and do not fit into SpillAfter bytes per table, which is
-	// DefaultSpillAfter where 0. It is read as long as the Result is, and not
-	// closed.
-	Spill      func() (*os.File, error)
+	// Spill, where set, takes rows that are kept until the end of the trace and do
+	// not fit into SpillAfter bytes per table, which is DefaultSpillAfter where 0.
+	// It is read as long as the Result is, and not closed.
+	Spill      *aside.File
 	SpillAfter int
 	// SizeHint is the size of the stored form in bytes, 0 where unknown. It
 	// keeps the buffers of small files small.

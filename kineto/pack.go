@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"tracelake/internal/aside"
 	"tracelake/schema"
 )
 
@@ -17,9 +18,11 @@ type Retained struct {
 	segs  [][]segment // by column
 	names *interner   // strings of all retained tables of the file
 
-	spill *spill
-	held  int // bytes of packed values in memory
-	first int // segments of each column before this one are in the file
+	spill *aside.File
+	after int    // how many bytes of packed values may be in memory
+	held  int    // how many are
+	first int    // segments of each column before this one are in the file
+	buf   []byte // for what goes there
 }
 
 // segment holds the values of one column from one batch.

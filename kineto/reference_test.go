@@ -329,23 +329,32 @@ func sameJSON(raw json.RawMessage, v any) bool {
 	return reflect.DeepEqual(got, v)
 }
 
-// sameNumber compares a decimal text with a number or text exactly.
-func sameNumber(text string, v any) bool {
-	a, ok := new(big.Rat).SetString(text)
-	if !ok || len(text) > 400 {
-		return false
-	}
-	s := strings.TrimSpace(fmt.Sprint(v))
-	if k := strings.IndexAny(s, "eE"); k >= 0 {
-		if e, err := strconv.Atoi(s[k+1:]); err != nil || e > 400 || e < -400 {
-			return false
+// exact returns what a decimal text says, or nil where it says nothing or has an
+// exponent beyond the limit. Zero is zero whatever its exponent, which may be too
+// large for big.Rat.
+func exact(text string, limit int) *big.Rat {
+	if k := strings.IndexAny(text, "eE"); k >= 0 {
+		if strings.Trim(text[:k], "+-0.") == "" && k > 0 {
+			text = text[:k]
+		} else if e, err := strconv.Atoi(text[k+1:]); err != nil || e > limit || e < -limit {
+			return nil
 		}
 	}
-	if len(s) > 400 {
+	r, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return nil
+	}
+	return r
+}
+
+// sameNumber compares a decimal text with a number or text exactly.
+func sameNumber(text string, v any) bool {
+	s := strings.TrimSpace(fmt.Sprint(v))
+	if len(text) > 400 || len(s) > 400 {
 		return false
 	}
-	b, ok := new(big.Rat).SetString(s)
-	return ok && a.Cmp(b) == 0
+	a, b := exact(text, 400), exact(s, 400)
+	return a != nil && b != nil && a.Cmp(b) == 0
 }
 
 // exactNS is decimalNS by other means. ok is false where the value is no
@@ -355,13 +364,8 @@ func exactNS(v any) (int64, bool) {
 	if !is || len(n) > 60 {
 		return 0, false
 	}
-	if k := strings.IndexAny(string(n), "eE"); k >= 0 {
-		if e, err := strconv.Atoi(string(n)[k+1:]); err != nil || e > 40 || e < -40 {
-			return 0, false
-		}
-	}
-	r, ok := new(big.Rat).SetString(string(n))
-	if !ok {
+	r := exact(string(n), 40)
+	if r == nil {
 		return 0, false
 	}
 	r.Mul(r, big.NewRat(1000, 1))

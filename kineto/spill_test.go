@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tracelake/internal/aside"
 )
 
 // TestSpill reads every trace with next to nothing in memory: the rows are the
@@ -18,11 +20,11 @@ func TestSpill(t *testing.T) {
 		want := readAll(t, from(b), Options{Workers: 1})
 		text := plainText(b)
 		var f *os.File
-		o := Options{Workers: 2, ChunkSize: max(4096, len(text)/9), SpillAfter: 1, Spill: func() (*os.File, error) {
+		o := Options{Workers: 2, ChunkSize: max(4096, len(text)/9), SpillAfter: 1, Spill: aside.New(func() (*os.File, error) {
 			var err error
 			f, err = os.Create(filepath.Join(dir, "rows"))
 			return f, err
-		}}
+		})}
 		got := readAll(t, from(b), o)
 		if d := want.diff(&got); d != "" {
 			t.Errorf("%s: %s", name, d)
@@ -44,7 +46,7 @@ func TestSpill(t *testing.T) {
 	text := linkedPairs(60_000)
 	want := readAll(t, from(text), Options{Workers: 1})
 	for _, after := range []int{3000, 600_000} {
-		o := Options{Workers: 2, ChunkSize: 20_000, SpillAfter: after, Spill: func() (*os.File, error) { return os.Create(filepath.Join(dir, "rows")) }}
+		o := Options{Workers: 2, ChunkSize: 20_000, SpillAfter: after, Spill: aside.New(func() (*os.File, error) { return os.Create(filepath.Join(dir, "rows")) })}
 		got := readAll(t, from(text), o)
 		if d := want.diff(&got); d != "" {
 			t.Errorf("blocks of %d bytes: %s", after, d)
@@ -62,7 +64,7 @@ func TestSpillFails(t *testing.T) {
 		"no file":        func() (*os.File, error) { return nil, errors.New("no room") },
 		"read-only file": readOnly,
 	} {
-		got := readAll(t, from(text), Options{Workers: 1, ChunkSize: 5000, SpillAfter: 1, Spill: spill})
+		got := readAll(t, from(text), Options{Workers: 1, ChunkSize: 5000, SpillAfter: 1, Spill: aside.New(spill)})
 		if d := want.diff(&got); d != "" {
 			t.Errorf("%s: %s", what, d)
 		}
@@ -71,7 +73,7 @@ func TestSpillFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := Read(t.Context(), from(text)(), Options{ChunkSize: 5000, SpillAfter: 1, Spill: func() (*os.File, error) { return f, nil }})
+	res, err := Read(t.Context(), from(text)(), Options{ChunkSize: 5000, SpillAfter: 1, Spill: aside.New(func() (*os.File, error) { return f, nil })})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // joins both, and commands are on top. The longest prefix counts.
 var allowed = map[string][]string{
 	"tracelake/schema":                 {"tracelake/schema"},
-	"tracelake/schema/columnar":        {"tracelake/schema", "tracelake/internal/freelist", "tracelake/internal/regular"},
+	"tracelake/schema/columnar":        {"tracelake/schema", "tracelake/internal/aside", "tracelake/internal/freelist", "tracelake/internal/regular"},
 	"tracelake/schema/lake":            {"tracelake/schema", "tracelake/internal"},
 	"tracelake/kineto":                 {"tracelake/schema", "tracelake/internal"},
 	"tracelake/nsight":                 {"tracelake/nsight", "tracelake/schema", "tracelake/internal"},

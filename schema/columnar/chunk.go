@@ -2,11 +2,10 @@ package columnar
 
 import (
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/parquet-go/parquet-go/format"
 
+	"tracelake/internal/aside"
 	"tracelake/internal/freelist"
 	"tracelake/schema"
 )
@@ -20,18 +19,15 @@ type Column struct {
 	leaves     []leaf
 	sorted     bool // ascending, rows without a value last
 
-	aside io.ReaderAt // holds data instead, until Load
+	aside *aside.File // holds data instead, until Load
 	at, n int64       // its place there
 }
 
-// Unload moves the encoded data to a place in a file and returns how many bytes
-// it took. Where that fails, the column is as it was.
-func (c *Column) Unload(f *os.File, at int64) (int64, error) {
-	if _, err := f.WriteAt(c.data, at); err != nil {
-		return 0, fmt.Errorf("columnar: %w", err)
+// Unload moves the encoded data to a file, if that takes it.
+func (c *Column) Unload(to *aside.File) {
+	if at, ok := to.Put(c.data); ok {
+		c.aside, c.at, c.n, c.data = to, at, int64(len(c.data)), nil
 	}
-	c.aside, c.at, c.n, c.data = f, at, int64(len(c.data)), nil
-	return c.n, nil
 }
 
 // Load brings back what Unload moved, as NewChunk does.

@@ -370,3 +370,38 @@ func TestAbortAndSweep(t *testing.T) {
 		t.Errorf("temporary %v", temps)
 	}
 }
+
+// TestSpare: a spare file has no name, so that neither Commit nor a kill leaves
+// anything of it, and can be read until it is closed.
+func TestSpare(t *testing.T) {
+	root := t.TempDir()
+	l := create(t, root)
+	txn, err := l.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := txn.Spare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString("rows"); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(txn.dir); err != nil || len(left) != 0 {
+		t.Errorf("the directory of the transaction holds %v, %v", left, err)
+	}
+	if err := txn.Abort(); err != nil {
+		t.Fatal(err)
+	}
+	if parts, temps := tree(t, root); len(parts)+len(temps) != 0 {
+		t.Errorf("left: %v %v", parts, temps)
+	}
+	got := make([]byte, 4)
+	if _, err := f.ReadAt(got, 0); err != nil || string(got) != "rows" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := txn.Spare(); !errors.Is(err, ErrFinished) {
+		t.Errorf("after the end: %v", err)
+	}
+}
