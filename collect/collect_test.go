@@ -125,6 +125,13 @@ func batch(t *testing.T, o Options) (map[string]Report, Summary) {
 	return got, sum
 }
 
+// mustBatch is batch for who wants the reports alone.
+func mustBatch(t *testing.T, o Options) map[string]Report {
+	t.Helper()
+	got, _ := batch(t, o)
+	return got
+}
+
 func outcomes(got map[string]Report) string {
 	out := make([]string, 0, len(got))
 	for _, k := range slices.Sorted(maps.Keys(got)) {
@@ -337,6 +344,81 @@ func TestRetry(t *testing.T) {
 	if r := got["m device_full"]; r.Outcome != "oom_device" || r.Attempt != 3 {
 		t.Errorf("%s, attempt %d", r.Outcome, r.Attempt)
 	}
+	// An error of the tracer's own ends alike every time.
+	set(t, dir, "first", "fail")
+	o.Tracers = []string{"first"}
+	if r := mustBatch(t, o)["m first"]; r.Outcome != "tracer" || r.Attempt != 1 {
+		t.Errorf("%s, attempt %d", r.Outcome, r.Attempt)
+	}
+}
+
+// TestRefusedResult: a result that could not be imported is in place, is not
+// made again, and stays whatever later attempts do.
+func TestRefusedResult(t *testing.T) {
+	dir := t.TempDir()
+	o := standin(t, dir, "m")
+	o.Tracers, o.Retry = []string{"flaky"}, 1
+	calls := 0
+	o.OnFinished = func(Job, *Status) error {
+		calls++
+		set(t, dir, "flaky", "9") // another attempt would crash
+		return errors.New("the dataset is full")
+	}
+	r := mustBatch(t, o)["m flaky"]
+	if r.Outcome != "convert" || r.Message != "the dataset is full" || r.Attempt != 1 || calls != 1 {
+		t.Errorf("%+v, %d calls", r, calls)
+	}
+	whole := func() {
+		t.Helper()
+		if s := status(t, r.Dir); !s.Success || s.Outcome != "ok" || !exists(filepath.Join(r.Dir, "out", "result.json")) {
+			t.Errorf("%+v", s)
+		}
+	}
+	whole()
+	o.Force = true
+	if again := mustBatch(t, o)["m flaky"]; again.Outcome != "abort" {
+		t.Errorf("%+v", again)
+	}
+	whole()
+}
+
+// TestLinks: what a link leads to tells whether a job is done.
+func TestLinks(t *testing.T) {
+	dir := t.TempDir()
+	o := standin(t, dir)
+	link := filepath.Join(dir, "current")
+	o.Models, o.Tracers = []Model{{ID: "current", Path: link}}, []string{"good"}
+	for i, want := range []string{"ok", "done", "ok"} {
+		if i != 1 {
+			to := makeModel(t, filepath.Join(dir, fmt.Sprint("v", i)))
+			set(t, to, "config.json", fmt.Sprintf(`{"architectures":["LlamaForCausalLM"],"hidden_size":%d}`, i))
+			os.Remove(link)
+			if err := os.Symlink(to, link); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := mustBatch(t, o)["current good"]; r.Outcome != want {
+			t.Errorf("%d: %s, want %s", i, r.Outcome, want)
+		}
+	}
+	text, code := filepath.Join(dir, "real.py"), filepath.Join(dir, "tracer.py")
+	if err := os.Symlink("real.py", code); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, s := range []string{"a = 1", "b = 22"} {
+		set(t, dir, "real.py", s)
+		for _, path := range []string{text, code, dir} {
+			sum, err := sourceDigest(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[sum] = true
+		}
+	}
+	if len(seen) != 4 { // a link is as good as its file
+		t.Errorf("%d digests of two contents of a file and of a directory", len(seen))
+	}
 }
 
 func TestExclusiveGroup(t *testing.T) {
@@ -387,6 +469,31 @@ func TestGPUSlots(t *testing.T) {
 	var u *UsageError
 	if _, err := Run(t.Context(), o); !errors.As(err, &u) {
 		t.Errorf("three of two GPUs: %v", err)
+	}
+}
+
+// TestVisibleGPUs: a number is what torch calls the GPU, which
+// CUDA_VISIBLE_DEVICES shifts.
+func TestVisibleGPUs(t *testing.T) {
+	dir := t.TempDir()
+	set(t, dir, "gpus", "2")
+	o := standin(t, dir, "m")
+	o.environ = append(o.environ, "CUDA_VISIBLE_DEVICES=6,GPU-b")
+	o.Tracers, o.Force = []string{"environment"}, true
+	for _, c := range []struct {
+		device string
+		gpus   []string
+		want   string
+	}{{"cuda", nil, "6"}, {"cuda:1", nil, "GPU-b"}, {"cuda", []string{"1"}, "GPU-b"}, {"cuda", []string{"GPU-c"}, "GPU-c"}} {
+		o.Device, o.GPUs = c.device, c.gpus
+		if s := status(t, mustBatch(t, o)["m environment"].Dir); !slices.Equal(s.GPUs, []string{c.want}) {
+			t.Errorf("%s %v: %v, want %s", c.device, c.gpus, s.GPUs, c.want)
+		}
+	}
+	var u *UsageError
+	o.Device, o.GPUs = "cuda", []string{"6"}
+	if _, err := Run(t.Context(), o); !errors.As(err, &u) || !strings.Contains(err.Error(), "shows 2") {
+		t.Errorf("%v", err)
 	}
 }
 

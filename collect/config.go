@@ -22,10 +22,10 @@ type Config struct {
 	Env map[string]map[string]string `yaml:"env"`
 	// Timeouts in seconds, or with a unit (90s, 15m).
 	Timeouts struct {
-		Download  duration `yaml:"download"`
-		HFTrace   duration `yaml:"hf_trace"`
-		VLLMTrace duration `yaml:"vllm_trace"`
-		Stall     duration `yaml:"stall"`
+		Download  *Duration `yaml:"download"`
+		HFTrace   *Duration `yaml:"hf_trace"`
+		VLLMTrace *Duration `yaml:"vllm_trace"`
+		Stall     *Duration `yaml:"stall"`
 	} `yaml:"timeouts"`
 	Behavior struct {
 		BypassIfExists    *bool  `yaml:"bypass_if_exists"`
@@ -38,22 +38,24 @@ type Config struct {
 	TracerOptions map[string]map[string]any `yaml:"tracer_options"`
 }
 
-type duration time.Duration
+// Duration is a time in a file of defaults.
+type Duration time.Duration
 
-func (d *duration) UnmarshalYAML(n *yaml.Node) error {
+// UnmarshalYAML reads seconds, or a number with a unit; 0 is no limit.
+func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
 	var seconds float64
 	if n.Decode(&seconds) == nil {
 		if !(seconds >= 0 && seconds <= 1e9) { // neither holds of NaN
 			return fmt.Errorf("line %d: %q is no number of seconds", n.Line, n.Value)
 		}
-		*d = duration(seconds * float64(time.Second))
+		*d = Duration(seconds * float64(time.Second))
 		return nil
 	}
 	v, err := time.ParseDuration(n.Value)
 	if err != nil || v < 0 {
 		return fmt.Errorf("line %d: %q is neither seconds nor a duration such as 15m", n.Line, n.Value)
 	}
-	*d = duration(v)
+	*d = Duration(v)
 	return nil
 }
 

@@ -62,12 +62,16 @@ func (r *runner) runJob(ctx context.Context, j *Job) Report {
 	defer r.slots.give(gpus)
 	for try := 0; ; try++ {
 		rep := r.attempt(ctx, j, p, &v, gpus)
-		if rep.Outcome == isolate.OK || try >= r.o.Retry || !retryable(rep.Outcome) || ctx.Err() != nil {
+		if rep.Outcome == isolate.OK || try >= r.o.Retry || !retryable(rep.Outcome) || rep.Outcome == isolate.Failed || ctx.Err() != nil {
 			return rep
 		}
 		r.notice(j.Model.String() + " " + j.Tracer.Name + ": " + rep.Outcome + " (" + rep.Message + "); trying again")
 	}
 }
+
+// notConverted is the outcome of a job whose result is in place and could not be
+// imported.
+const notConverted = "convert"
 
 // attempt runs the tracer once and puts result and status in place.
 func (r *runner) attempt(ctx context.Context, j *Job, p place, v *Verdict, gpus []string) Report {
@@ -105,22 +109,25 @@ func (r *runner) attempt(ctx context.Context, j *Job, p place, v *Verdict, gpus 
 		if err := p.keep(s, v.Good); err != nil {
 			s.Message += "; and its status cannot be kept: " + err.Error()
 		}
-	} else {
-		os.Remove(filepath.Join(j.Dir, failedFile))
-		os.Remove(filepath.Join(j.Dir, failedLog))
-		if r.o.OnFinished != nil {
-			if err := r.o.OnFinished(*j, s); err != nil {
-				s.Outcome, s.Message = "convert", err.Error()
-			}
-		}
-	}
-	if !v.Good {
-		v.last = s
-	} else if v.last != nil {
-		v.last.Attempt = s.Attempt
 	}
 	rep := j.report(s.Outcome, s.Message)
 	rep.Attempt, rep.Seconds, rep.PeakRSS = s.Attempt, s.Seconds, s.PeakRSS
+	switch {
+	case s.Success:
+		v.Good, v.last = true, s
+		os.Remove(filepath.Join(j.Dir, failedFile))
+		os.Remove(filepath.Join(j.Dir, failedLog))
+		if r.o.OnFinished == nil {
+			break
+		}
+		if err := r.o.OnFinished(*j, s); err != nil {
+			rep.Outcome, rep.Message = notConverted, err.Error()
+		}
+	case !v.Good:
+		v.last = s
+	case v.last != nil:
+		v.last.Attempt = s.Attempt
+	}
 	return rep
 }
 

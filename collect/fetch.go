@@ -45,7 +45,7 @@ func (r *runner) fetch(ctx context.Context, m Model, weights bool) (*modelcache.
 		return nil, err
 	}
 	defer l.Close()
-	need := modelcache.Need{Weights: weights, Tokenizer: false}
+	need := modelcache.Need{Weights: weights, ShardsFirst: r.o.Framework == VLLM}
 	// A pinned commit never changes: what is whole is not asked for again.
 	if s, err := r.cached(m, ""); err == nil && s.Revision == m.Revision && len(s.Check(need)) == 0 {
 		return s, nil
@@ -60,7 +60,7 @@ func (r *runner) fetch(ctx context.Context, m Model, weights bool) (*modelcache.
 	if len(s.Check(need)) == 0 {
 		return s, nil
 	}
-	allow := s.Weights()
+	allow := s.Weights(need.ShardsFirst)
 	if allow == nil { // a client that keeps no listing
 		allow = []string{"*.safetensors", "*.bin", "*.json"}
 	}
@@ -194,7 +194,7 @@ func (r *runner) download(ctx context.Context, m Model, allow, ignore []string, 
 // retryable says whether another attempt may end otherwise.
 func retryable(class string) bool {
 	switch class {
-	case isolate.OK, isolate.Interrupted, isolate.StartFailed, "unsupported", "missing_library", "bad_request", "gated", "not_found", "model":
+	case isolate.OK, isolate.Interrupted, isolate.StartFailed, "unsupported", "missing_library", "bad_request", "gated", "not_found", "model", notConverted:
 		return false
 	}
 	return true

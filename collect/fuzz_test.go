@@ -59,9 +59,9 @@ func FuzzConfig(f *testing.F) {
 			}
 			return
 		}
-		for _, d := range []duration{c.Timeouts.Download, c.Timeouts.HFTrace, c.Timeouts.VLLMTrace} {
-			if d < 0 {
-				t.Fatalf("%q: %v", text, time.Duration(d))
+		for _, d := range []*Duration{c.Timeouts.Download, c.Timeouts.HFTrace, c.Timeouts.VLLMTrace, c.Timeouts.Stall} {
+			if d != nil && *d < 0 {
+				t.Fatalf("%q: %v", text, time.Duration(*d))
 			}
 		}
 		_ = c.environ([]string{"A=b"}, "common")

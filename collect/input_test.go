@@ -104,7 +104,7 @@ tracer_options:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if time.Duration(c.Timeouts.Download) != time.Hour || time.Duration(c.Timeouts.VLLMTrace) != 20*time.Minute || c.Force() || c.Env["vllm_profiler"]["X"] != "1" {
+	if time.Duration(*c.Timeouts.Download) != time.Hour || time.Duration(*c.Timeouts.VLLMTrace) != 20*time.Minute || c.Timeouts.Stall != nil || c.Force() || c.Env["vllm_profiler"]["X"] != "1" {
 		t.Errorf("%+v", c)
 	}
 	if s := fmt.Sprint(c.environ([]string{"HF_HOME=mine"}, "common", "offline")); s != "[HF_HOME=mine HF_HUB_DISABLE_TELEMETRY=1 HF_HUB_OFFLINE=1]" {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 )
 
@@ -113,9 +114,16 @@ func tracerSource(t *Tracer, paths []string) string {
 // sourceDigest is that of a file, or of the Python files below a directory.
 func sourceDigest(path string) (string, error) {
 	h := sha256.New()
-	err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || name != path && filepath.Ext(name) != ".py" {
+	path, err := filepath.EvalSymlinks(path) // which WalkDir does not follow
+	if err != nil {
+		return "", err
+	}
+	err = filepath.WalkDir(path, func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || name != path && filepath.Ext(name) != ".py" {
 			return err
+		}
+		if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
+			return nil // a directory, or a link that leads nowhere
 		}
 		sum, err := fileDigest(name)
 		rel, _ := filepath.Rel(path, name)

@@ -104,7 +104,7 @@ func (r *runner) foresee(m Model, j *Job) (action, reason string) {
 		}
 		return ActFail, err.Error()
 	}
-	need := modelcache.Need{Tokenizer: j.Framework == VLLM, Weights: j.Tracer.weights() && !r.o.DummyWeights}
+	need := r.need(j)
 	if problems := s.Check(need); len(problems) > 0 {
 		if m.Path == "" && !r.o.Offline {
 			return ActDownload, describe(problems)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -103,15 +104,18 @@ func newRunner(ctx context.Context, o *Options, run bool) (r *runner, err error)
 	return r, nil
 }
 
+// ErrOutput means that the directory for results cannot be written.
+var ErrOutput = errors.New("--output-dir")
+
 // writable makes a directory and tries it: hours of tracing must not end in
 // results that cannot be written.
 func writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("--output-dir: %w", err)
+		return fmt.Errorf("%w: %w", ErrOutput, err)
 	}
 	f, err := os.CreateTemp(dir, ".tracelake-*")
 	if err != nil {
-		return fmt.Errorf("--output-dir: %w", err)
+		return fmt.Errorf("%w: %w", ErrOutput, err)
 	}
 	f.Close()
 	return os.Remove(f.Name())
@@ -163,18 +167,26 @@ func (r *runner) devices() error {
 		}
 		return nil
 	}
-	gpus := o.GPUs
+	gpus := slices.Clone(o.GPUs)
 	if gpus == nil {
 		if !r.probe.CUDA.Available {
 			return fmt.Errorf("device cuda: torch in %s sees no GPU%s", r.py.Path, orReason(r.probe.CUDA.Error))
 		}
-		visible := lookup(r.py.env, "CUDA_VISIBLE_DEVICES")
 		for i := range r.probe.CUDA.Count {
 			gpus = append(gpus, fmt.Sprint(i))
 		}
-		if names := strings.FieldsFunc(visible, func(c rune) bool { return c == ',' || c == ' ' }); len(names) >= len(gpus) {
-			gpus = names[:len(gpus)]
+	}
+	// Numbers count what the user lets torch see, as cuda:N does there.
+	visible := strings.FieldsFunc(lookup(r.py.env, "CUDA_VISIBLE_DEVICES"), func(c rune) bool { return c == ',' || c == ' ' })
+	for i, g := range gpus {
+		n, err := strconv.Atoi(g)
+		if err != nil || len(visible) == 0 {
+			continue
 		}
+		if n < 0 || n >= len(visible) {
+			return usage("GPU %s: CUDA_VISIBLE_DEVICES shows %d, counted from 0", g, len(visible))
+		}
+		gpus[i] = visible[n]
 	}
 	for i, g := range gpus {
 		if g == "" || strings.ContainsFunc(g, func(c rune) bool { return c <= ' ' || c == ',' || c > '~' }) || slices.Contains(gpus[:i], g) {
@@ -376,7 +388,7 @@ func (r *runner) usable(s *modelcache.Snapshot, jobs []*Job) []*Job {
 	var out []*Job
 	config, err := s.Config()
 	for _, j := range jobs {
-		need := modelcache.Need{Tokenizer: j.Framework == VLLM, Weights: j.Tracer.weights() && !r.o.DummyWeights}
+		need := r.need(j)
 		problems := s.Check(need)
 		switch {
 		case len(problems) > 0:
@@ -443,5 +455,12 @@ func (r *runner) failAll(jobs []*Job, err error) {
 	}
 	for _, j := range jobs {
 		r.fail(j, class, text)
+	}
+}
+
+// need says what of its model a job uses.
+func (r *runner) need(j *Job) modelcache.Need {
+	return modelcache.Need{
+		Tokenizer: j.Framework == VLLM, Weights: j.Tracer.weights() && !r.o.DummyWeights, ShardsFirst: j.Framework == VLLM,
 	}
 }

@@ -126,6 +126,8 @@ func collectError(err error) error {
 	switch {
 	case errors.As(err, &u):
 		return errUsage("%v", err)
+	case errors.Is(err, collect.ErrOutput):
+		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return errInput("%v", err)
 	}
@@ -136,18 +138,19 @@ func runCollect(c *cobra.Command, o *collectOptions, to *serverOptions) error {
 	if o.listTracers || o.describeTracer != "" {
 		return collectError(showTracers(c.Context(), c.OutOrStdout(), o))
 	}
-	var lake *lakeImport
-	if to.lake != "" {
-		o.finished = func(j collect.Job, _ *collect.Status) error { return lake.finished(c.Context(), j.Dir) }
-	}
 	opts, err := o.options(c.Flags())
 	if err != nil {
 		return collectError(err)
 	}
+	if to.run != "" && to.lake == "" {
+		return errUsage("collect: --run goes with --convert LAKE")
+	}
+	var lake *lakeImport
 	if to.lake != "" {
 		if lake, err = newLakeImport(to.lake, to.run, c.ErrOrStderr()); err != nil {
 			return err
 		}
+		opts.OnFinished = func(j collect.Job, _ *collect.Status) error { return lake.finished(c.Context(), j.Dir) }
 	}
 	sum, reports, err := collectAll(c, o, opts)
 	if err != nil {

@@ -67,6 +67,9 @@ func TestCollectUsage(t *testing.T) {
 		"no prompt":                   {2, append([]string{"collect", "--model", "a", "--prompt-file", file("prompts", "\n \n")}, hf...)},
 		"not UTF-8":                   {2, append([]string{"collect", "--model", "a", "--prompt-file", file("latin", "\xe4")}, hf...)},
 		"options.nonsense":            {2, append([]string{"collect", "--model", "a", "--config", file("a.yaml", "options: {nonsense: 1}")}, hf...)},
+		"options.server":              {2, append([]string{"collect", "--model", "a", "--config", file("d.yaml", "options: {server: 'http://h'}")}, hf...)},
+		"options.die-with":            {2, append([]string{"collect", "--model", "a", "--config", file("e.yaml", "options: {die-with: 1}")}, hf...)},
+		"--run goes with":             {2, append([]string{"collect", "--model", "a", "--run", "r"}, hf...)},
 		"options.jobs":                {2, append([]string{"collect", "--model", "a", "--config", file("b.yaml", "options: {jobs: many}")}, hf...)},
 		"c.yaml: yaml: unmarshal":     {2, append([]string{"collect", "--model", "a", "--config", file("c.yaml", "surprise: 1")}, hf...)},
 		"--model-path and one tracer": {2, append([]string{"worker", "--tracer", "x"}, hf...)},
@@ -83,7 +86,7 @@ func TestCollectUsage(t *testing.T) {
 // The file's values stand below the flags.
 func TestCollectDefaults(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
-	text := "options: {jobs: 3, tracers: [a, b], max-rss: 1GiB, mode: train, model: [x/a, x/b]}\ntimeouts: {hf_trace: 60, vllm_trace: 90}\nbehavior: {if_exists: overwrite}\n"
+	text := "options: {jobs: 3, tracers: [a, b], max-rss: 1GiB, mode: train, model: [x/a, x/b]}\ntimeouts: {hf_trace: 60, vllm_trace: 90, stall: 0}\nbehavior: {if_exists: overwrite}\n"
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +101,7 @@ func TestCollectDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Jobs != 1 || strings.Join(got.Tracers, " ") != "a b" || got.MaxRSS != 1<<30 || got.Mode != "train" || got.Timeout.Seconds() != 90 || !got.Force || len(got.Models) != 2 {
+	if got.Jobs != 1 || strings.Join(got.Tracers, " ") != "a b" || got.MaxRSS != 1<<30 || got.Mode != "train" || got.Timeout.Seconds() != 90 || got.StallTimeout != 0 || !got.Force || len(got.Models) != 2 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -30,9 +30,6 @@ type collectOptions struct {
 	listTracers, json, quiet                  bool
 	modelPath, tracer                         string
 	flat                                      bool
-
-	// finished is called behind each job that succeeded.
-	finished func(collect.Job, *collect.Status) error
 }
 
 func (o *collectOptions) flags(f *pflag.FlagSet) {
@@ -104,7 +101,7 @@ func (o *collectOptions) options(f *pflag.FlagSet) (collect.Options, error) {
 		Layers: o.layers, Seed: o.seed, DummyWeights: o.dummyWeights, TrustCode: o.trustCode, TracerOptions: cfg.TracerOptions,
 		Force: o.force || cfg.Force(), Offline: o.offline, Jobs: o.jobs, DownloadWorkers: max(o.downloadWorkers, 0), GPUs: o.gpus, Retry: o.retry,
 		Timeout: o.timeout, StallTimeout: o.stallTimeout, DownloadTimeout: o.downloadTimeout, MaxRSS: int64(o.maxRSS),
-		HFEndpoint: o.hfEndpoint, Python: o.python, Config: cfg, Writer: writer(), OnFinished: o.finished,
+		HFEndpoint: o.hfEndpoint, Python: o.python, Config: cfg, Writer: writer(),
 	}
 	if o.framework == "" {
 		return out, errUsage("say which framework with --framework huggingface or vllm")
@@ -180,7 +177,8 @@ func (o *collectOptions) chosenModels() ([]collect.Model, error) {
 func (o *collectOptions) defaults(f *pflag.FlagSet, cfg *collect.Config) error {
 	set := func(name, value string) error {
 		flag := f.Lookup(name)
-		if flag == nil || slices.Contains([]string{"config", "help", "list-tracers", "describe-tracer"}, name) {
+		early := []string{"config", "help", "list-tracers", "describe-tracer", "die-with"} // looked at before the file
+		if flag == nil || slices.Contains(early, name) || serverOnly(name) {
 			return errUsage("%s: options.%s is no option of this command", o.config, name)
 		}
 		if flag.Changed {
@@ -210,11 +208,11 @@ func (o *collectOptions) defaults(f *pflag.FlagSet, cfg *collect.Config) error {
 	if o.framework == collect.VLLM {
 		trace = cfg.Timeouts.VLLMTrace
 	}
-	for flag, d := range map[string]time.Duration{
-		"timeout": time.Duration(trace), "stall-timeout": time.Duration(cfg.Timeouts.Stall), "download-timeout": time.Duration(cfg.Timeouts.Download),
+	for flag, d := range map[string]*collect.Duration{
+		"timeout": trace, "stall-timeout": cfg.Timeouts.Stall, "download-timeout": cfg.Timeouts.Download,
 	} {
-		if d > 0 && f.Lookup(flag) != nil {
-			if err := set(flag, d.String()); err != nil {
+		if d != nil && f.Lookup(flag) != nil {
+			if err := set(flag, time.Duration(*d).String()); err != nil {
 				return err
 			}
 		}

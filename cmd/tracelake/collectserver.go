@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -37,6 +38,9 @@ var serverFlagNames = []string{
 	"control-timeout", "flush-timeout", "api-key-env", "record", "server-model",
 }
 
+// serverOnly reports whether a flag means nothing without --server.
+func serverOnly(flag string) bool { return flag == "server" || slices.Contains(serverFlagNames, flag) }
+
 // addServerFlags adds the flags of `collect --server` to those of collect.
 func addServerFlags(f *pflag.FlagSet) *serverOptions {
 	o := &serverOptions{f: f, controlTimeout: secondsValue(10 * time.Minute), flush: secondsValue(time.Minute)}
@@ -53,19 +57,22 @@ func addServerFlags(f *pflag.FlagSet) *serverOptions {
 	f.StringVar(&o.apiKeyEnv, "api-key-env", "", "with --server: name of the environment variable that holds the API key")
 	f.StringVar(&o.record, "record", "", "with --server: also write the record of the window to this file")
 	f.StringVar(&o.model, "server-model", "", "with --server: model in the dataset (default: as the server says)")
-	if f.Lookup("convert") == nil {
-		f.StringVar(&o.lake, "convert", "", "import what was collected into this dataset")
-	}
-	if f.Lookup("run") == nil {
-		f.StringVar(&o.run, "run", "", "with --convert: run to file the traces under")
-	}
+	f.StringVar(&o.lake, "convert", "", "import what was collected into this dataset")
+	f.StringVar(&o.run, "run", "", "with --convert: run to file the traces under")
 	return o
 }
 
-// asked reports whether --server was given, and refuses its flags without it.
+// asked reports whether --server was given, and refuses its flags without it
+// and those of jobs beside it.
 func (o *serverOptions) asked() (bool, error) {
 	if o.f.Changed("server") {
-		return true, nil
+		var jobs error
+		o.f.Visit(func(f *pflag.Flag) {
+			if jobs == nil && !serverOnly(f.Name) && !slices.Contains([]string{"convert", "run", "json", "quiet", "die-with"}, f.Name) {
+				jobs = errUsage("collect: --%s does not go with --server", f.Name)
+			}
+		})
+		return true, jobs
 	}
 	for _, name := range serverFlagNames {
 		if o.f.Changed(name) {
@@ -91,6 +98,8 @@ func (o *serverOptions) check() error {
 		return errUsage("collect --server: --trace-max-bytes and --request-concurrency must be greater than 0")
 	case o.lake != "" && o.traceDir == "":
 		return errUsage("collect --server: --convert needs --trace-dir, where the server writes its traces")
+	case o.run != "" && o.lake == "":
+		return errUsage("collect --server: --run goes with --convert LAKE")
 	}
 	return nil
 }
@@ -112,15 +121,8 @@ type traceImport struct {
 	Report  *convert.Report `json:"report,omitempty"`
 }
 
-// runCollectServer profiles a running server. The flags of collect that have
-// the lake and the run may be others' own: they are looked up by name.
+// runCollectServer profiles a running server.
 func runCollectServer(c *cobra.Command, o *serverOptions) error {
-	if v, err := o.f.GetString("convert"); err == nil {
-		o.lake = v
-	}
-	if v, err := o.f.GetString("run"); err == nil {
-		o.run = v
-	}
 	if err := o.check(); err != nil {
 		return err
 	}

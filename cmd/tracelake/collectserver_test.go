@@ -119,6 +119,9 @@ func TestCollectServerUsage(t *testing.T) {
 		{"--server", "http://h", "--duration", "x"},
 		{"--trace-dir", "d"},
 		{"--exec", "true"},
+		{"--server", "http://h", "--duration", "1", "--jobs", "2"},
+		{"--server", "http://h", "--duration", "1", "--model", "a/b", "--offline"},
+		{"--server", "http://h", "--duration", "1", "--run", "r"},
 		{"--server", "http://h", "--duration", "1", "--api-key-env", "TRACELAKE_NO_SUCH_KEY"},
 	} {
 		if _, stderr, code := commandLine(t, append([]string{"collect"}, args...)...); code != exitUsage {

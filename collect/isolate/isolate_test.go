@@ -140,6 +140,7 @@ func TestFaults(t *testing.T) {
 		}},
 		{name: "closed_descriptor", class: NoResult, says: "closed its event descriptor"},
 		{name: "result_then_hang", class: OK, says: "did not exit", change: func(s *Spec) { s.ExitGrace, s.Stall = 500*time.Millisecond, time.Second }},
+		{name: "result_then_hang", class: OK, says: "did not exit", change: func(s *Spec) { s.ExitGrace, s.Timeout = 6*time.Second, 4*time.Second }},
 		{name: "result_then_exit_3", class: Failed, says: "status 3"},
 		{name: "failed", class: OOMDevice, says: "no room"},
 		{name: "lies", class: Failed, check: func(t *testing.T, o Outcome) {

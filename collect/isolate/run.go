@@ -188,7 +188,9 @@ func (r *run) watch(ctx context.Context, c child, stream <-chan Event) ending {
 			stop = nil
 			end(Interrupted)
 		case <-timeout:
-			end(Timeout)
+			if !r.finished { // else it has until the end of its grace
+				end(Timeout)
+			}
 		case <-stall:
 			if quiet := time.Since(r.out.Started) - time.Duration(r.active.Load()); quiet > r.spec.Stall && !r.finished {
 				end(Stall)

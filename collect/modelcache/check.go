@@ -40,7 +40,7 @@ func (s *Snapshot) Check(need Need) []Problem {
 		}
 	}
 	if need.Weights {
-		s.weights(r)
+		s.weights(r, need.ShardsFirst)
 		if s.tree == nil || len(r.list) > 0 {
 			s.partial(r)
 		}

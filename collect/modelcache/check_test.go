@@ -141,6 +141,18 @@ func TestCheck(t *testing.T) {
 			h.listing()
 			os.Remove(h.path("merges.txt"))
 		}, []string{"missing_file merges.txt"}},
+		{"cut file beside whole shards", all, func(h *hub) { sharded(h); h.add("model.safetensors", tensors("a")[:20]) }, []string{"bad_safetensors model.safetensors"}},
+		{"whole shards beside a cut file", Need{Weights: true, ShardsFirst: true}, func(h *hub) { sharded(h); h.add("model.safetensors", tensors("a")[:20]) }, nil},
+		{"whole file beside cut shards", all, func(h *hub) {
+			sharded(h)
+			h.add("model.safetensors", tensors("a"))
+			os.Remove(h.path("model-2.safetensors"))
+		}, nil},
+		{"cut shards beside a whole file", Need{Weights: true, ShardsFirst: true}, func(h *hub) {
+			sharded(h)
+			h.add("model.safetensors", tensors("a"))
+			os.Remove(h.path("model-2.safetensors"))
+		}, []string{"missing_file model-2.safetensors"}},
 		{"missing shard", all, func(h *hub) { sharded(h); os.Remove(h.path("model-2.safetensors")) }, []string{"missing_file model-2.safetensors"}},
 		{"dangling shard", all, func(h *hub) { sharded(h); os.Remove(h.blob("model-2.safetensors")) }, []string{"dangling_link model-2.safetensors"}},
 		{"all shards and index missing", all, func(h *hub) {
@@ -277,7 +289,7 @@ func TestWeightsWanted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(s.Weights()); got != "[model-1.safetensors model-2.safetensors model.safetensors.index.json]" {
+	if got := fmt.Sprint(s.Weights(false)); got != "[model-1.safetensors model-2.safetensors model.safetensors.index.json]" {
 		t.Error(got)
 	}
 }

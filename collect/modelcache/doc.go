@@ -48,6 +48,9 @@ const (
 type Need struct {
 	Weights   bool
 	Tokenizer bool
+	// ShardsFirst is what a loader takes where a file of all weights lies beside
+	// an index of shards: transformers the file, vLLM the shards.
+	ShardsFirst bool
 }
 
 // report collects problems up to a limit.

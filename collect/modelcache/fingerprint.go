@@ -15,7 +15,11 @@ import (
 // the modification times of large ones.
 func Fingerprint(dir string) (string, error) {
 	h := sha256.New()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	dir, err := filepath.EvalSymlinks(dir) // which WalkDir does not follow
+	if err != nil {
+		return "", err
+	}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func FuzzSnapshot(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, w := range s.Weights() {
+		for _, w := range s.Weights(false) {
 			if !filepath.IsLocal(w) {
 				t.Fatalf("weights outside of the model: %q", w)
 			}

@@ -13,23 +13,40 @@ import (
 	"tracelake/internal/regular"
 )
 
-// indexes name the shards of a model, in the order in which loaders look.
+// indexes name the weights of a model, in the order in which loaders look.
 var indexes = []struct{ index, single string }{
 	{"model.safetensors.index.json", "model.safetensors"},
 	{"pytorch_model.bin.index.json", "pytorch_model.bin"},
 }
 
-// weights checks the files that a loader would take.
-func (s *Snapshot) weights(r *report) {
+// chosen returns the index or the single file that a loader takes, given what is
+// there, or neither.
+func chosen(is func(string) bool, shardsFirst bool) (index, single string) {
 	for _, x := range indexes {
-		if s.exists(x.index) || s.lists(x.index) {
-			s.sharded(r, x.index)
-			return
+		one := is(x.single)
+		if one && !shardsFirst {
+			return "", x.single
 		}
-		if s.exists(x.single) || s.lists(x.single) {
-			s.file(r, x.single, nil)
-			return
+		if is(x.index) {
+			return x.index, ""
 		}
+		if one {
+			return "", x.single
+		}
+	}
+	return "", ""
+}
+
+// weights checks the files that a loader would take.
+func (s *Snapshot) weights(r *report, shardsFirst bool) {
+	index, single := chosen(func(name string) bool { return s.exists(name) || s.lists(name) }, shardsFirst)
+	switch {
+	case index != "":
+		s.sharded(r, index)
+		return
+	case single != "":
+		s.file(r, single, nil)
+		return
 	}
 	for _, suffix := range []string{".safetensors", ".bin"} {
 		if found := s.bySuffix(suffix); len(found) > 0 {
@@ -166,26 +183,25 @@ func checkPickle(f *os.File, size int64, head []byte) error {
 
 // Weights names the files of weights that a loader would take, once the small
 // files and the listing are there. It returns nil when that is not known.
-func (s *Snapshot) Weights() []string {
+func (s *Snapshot) Weights(shardsFirst bool) []string {
 	if s.tree == nil {
 		return nil
 	}
-	for _, x := range indexes {
-		if s.lists(x.index) {
-			shards, err := s.shards(x.index)
-			if err != nil {
-				return nil
-			}
-			out := []string{x.index}
-			for name := range shards {
-				out = append(out, name)
-			}
-			sort.Strings(out)
-			return out
+	index, single := chosen(s.lists, shardsFirst)
+	if index != "" {
+		shards, err := s.shards(index)
+		if err != nil {
+			return nil
 		}
-		if s.lists(x.single) {
-			return []string{x.single}
+		out := []string{index}
+		for name := range shards {
+			out = append(out, name)
 		}
+		sort.Strings(out)
+		return out
+	}
+	if single != "" {
+		return []string{single}
 	}
 	if found := s.bySuffix(".safetensors"); len(found) > 0 {
 		return found

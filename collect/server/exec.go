@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"time"
 )
@@ -14,15 +15,36 @@ const killAfter = 10 * time.Second
 
 // Exec runs a shell command in a process group of its own, with its output in
 // log. When the context ends the group is asked to end, and killed when it does
-// not.
+// not; what the command leaves in the background is killed at once.
 func Exec(ctx context.Context, command string, log io.Writer) error {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
-	cmd.Stdout, cmd.Stderr = log, log
+	r, w, err := os.Pipe() // of our own: Wait would wait for all who have the other end
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	cmd.Stdout, cmd.Stderr = w, w
 	group(cmd)
 	cmd.WaitDelay = killAfter
-	err := cmd.Run()
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		return err
+	}
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(log, r)
+	}()
+	err = cmd.Wait()
+	kill(cmd) // what is left of the group
+	select {
+	case <-copied:
+	case <-time.After(killAfter): // a process that left the group
+		r.Close()
+		<-copied
+	}
 	if ctx.Err() != nil {
-		kill(cmd) // what was left of the group
 		return ctx.Err()
 	}
 	var exit *exec.ExitError

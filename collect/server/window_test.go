@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -504,6 +505,19 @@ func TestExec(t *testing.T) {
 	}
 	if err := Exec(context.Background(), "exit 3", &log); err == nil || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("%v", err)
+	}
+	// What the command leaves ends with it; waiting for its hold on the log would
+	// be an error.
+	log.Reset()
+	if err := Exec(context.Background(), "sleep 100 & echo $!", &log); err != nil {
+		t.Errorf("in the background: %v", err)
+	}
+	left, err := strconv.Atoi(strings.TrimSpace(log.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", left)); len(state) > 0 && !strings.Contains(string(state), ") Z ") {
+		t.Errorf("still there: %s", state)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()

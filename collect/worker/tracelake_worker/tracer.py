@@ -134,20 +134,13 @@ class Context:
         self.artifact(path, kind)
 
     def finish(self):
-        """Closes the tables; lists what was written, named or not."""
+        """Closes the tables; lists the files that were named. The supervisor finds the others."""
         for writer in self._tables:
             writer.close()
             self._artifacts[writer.path] = "table"
-        found = []
-        for directory, _, names in os.walk(self.output_dir):
-            for name in names:
-                path = os.path.relpath(os.path.join(directory, name), self.output_dir)
-                if path not in self._artifacts and not name.startswith("_TRACE_"):
-                    found.append(path)
         for path in self._artifacts:
             if not os.path.exists(os.path.join(self.output_dir, path)):
                 raise WorkerError("tracer", f"tracer {self.tracer.name} named {path!r} but did not write it")
         artifacts = [{"path": p, "kind": k} for p, k in sorted(self._artifacts.items())]
-        artifacts += [{"path": p, "kind": "other"} for p in sorted(found)]
         tables = [{"name": w.table.name, "path": w.path, "rows": w.rows} for w in self._tables]
         return artifacts, tables

@@ -46,6 +46,15 @@ def test_the_example_runs_into_the_dataset(binary, hf_python, models, tracelake,
     assert by_class["LlamaForCausalLM"]["total_ms"] > by_class["LlamaDecoderLayer"]["total_ms"] > 0
 
 
+def test_the_dataset_of_the_config_file(binary, hf_python, models, tracelake, example, tmp_path):
+    """As with --convert: what ran in this call is in it."""
+    config, lake = tmp_path / "c.yaml", tmp_path / "lake"
+    config.write_text(f"options: {{convert: {lake}, device: cpu, tracer-path: {example}}}\n")
+    words = ["collect", "--framework", "huggingface", "--mode", "eval", "--model", models / "llama", "--tracers", "module_times"]
+    tracelake(*words, "--output-dir", tmp_path / "out", "--python", hf_python, "--config", config)
+    assert json.loads(tracelake("sql", lake, "select count(*) n from traces", "--format", "json").stdout)["n"] == 1
+
+
 def test_entry_points(bare, example, tmp_path):
     """As an installed package declares them."""
     info = tmp_path / "mine-1.0.dist-info"

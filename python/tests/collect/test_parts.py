@@ -49,7 +49,8 @@ def test_variants_of_a_triton_kernel_are_all_kept(tmp_path):
     watch.kernels["inductor/0", kernel.name] = kernel
     watch.calls.append(("inductor/0", kernel.name, ["add"], ["op0"], ["arg0_1"], ["buf0"]))
     report = inductor.write_tables(ctx, watch)
-    ctx.finish()
+    artifacts, _ = ctx.finish()
+    assert {a["path"] for a in artifacts} == {"tables/kernels_generated.jsonl", "tables/fusions.jsonl"}  # no file that nobody named
     rows = [json.loads(line) for line in (tmp_path / "tables" / "kernels_generated.jsonl").read_text().splitlines()[1:]]
     assert [(r["num_warps"], r["num_stages"], r["shared_bytes"]) for r in rows] == [(4, 2, 512), (8, 2, 1024)]
     assert {(r["backend"], r["line"], r["source_path"]) for r in rows} == {("triton", 3, "inductor_dump/debug/m0/output_code.py")}
