@@ -93,7 +93,12 @@ func TestPublicNamesStay(t *testing.T) {
 		{"kernel", "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >(int)", ""},
 		{"kernel", "void cutlass::Kernel2<cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_16x16_128x2_tn_align8>()", ""},
 		{"kernel", "void at::native::vectorized_elementwise_kernel<4, acme_rescale(float)>", "void at::native::vectorized_elementwise_kernel<4, redacted_identifier_"},
+		{"cpu_op", "flash_attn::_flash_attn_forward", ""},
+		{"cpu_op", "vllm::unified_attention_with_output", ""},
+		{"cpu_op", "vllm::acme_rescale", "redacted_name_"},
 		{"gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", ""},
+		{"gpu_memcpy", "Memcpy DtoH (Device -> Host)", ""},
+		{"gpu_memset", "Memset (Host)", ""},
 		{"cuda_runtime", "cudaLaunchKernel", ""},
 		{"cuda_runtime", "hipExtModuleLaunchKernel", ""},
 		{"cuda_driver", "cuLaunchKernelEx", ""},
@@ -111,6 +116,31 @@ func TestPublicNamesStay(t *testing.T) {
 		}
 		if c.want == "" && got[0].Name != c.name || c.want != "" && !strings.HasPrefix(got[0].Name, c.want) {
 			t.Errorf("%s became %s", c.name, got[0].Name)
+		}
+	}
+}
+
+// TestWhatAnalysesKnow: the copy kinds and the operators that analyses know by
+// name are in a copy as they were.
+func TestWhatAnalysesKnow(t *testing.T) {
+	sql, err := os.ReadFile("../analyze/query/sql/roofline.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops := regexp.MustCompile(`\('(\w+::\w+)', '(?:product|sum|linear|attention|convolution)`).FindAllSubmatch(sql, -1)
+	if len(ops) < 20 {
+		t.Fatalf("%d operators", len(ops))
+	}
+	for _, op := range ops {
+		event := fmt.Sprintf(`[{"ph":"X","cat":"cpu_op","name":%q,"pid":1,"tid":1,"ts":1,"dur":1}]`, op[1])
+		if out := rewrite(t, Options{}, event); !strings.Contains(out, string(op[1])) {
+			t.Errorf("%s became %s", op[1], out)
+		}
+	}
+	for _, kind := range []string{"HtoD", "DtoH", "DtoD", "HtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "PtoP"} {
+		event := fmt.Sprintf(`[{"ph":"X","cat":"gpu_memcpy","name":"x","pid":1,"tid":1,"ts":1,"dur":1,"args":{"kind":%q}}]`, kind)
+		if out := rewrite(t, Options{}, event); !strings.Contains(out, `"`+kind+`"`) {
+			t.Errorf("%s became %s", kind, out)
 		}
 	}
 }

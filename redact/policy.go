@@ -269,7 +269,7 @@ func (p *Policy) name(kind, text string, public bool) string {
 
 // marks are names on which the meaning of a trace depends: iterations, copies
 // and sets.
-var marks = pattern(`^(ProfilerStep\s?#\d+|stormlog\.iteration/.*|execute_(context|generation|new|cached|prefill|decode|mixed|sqsq|sqsk|sq|sk|\d|[_()])+|step\[(EXTEND|DECODE|MIXED|IDLE|PREFILL|TARGET_VERIFY|DRAFT_EXTEND|SPLIT_PREFILL)( (bs|toks)=\d+)*\]|execute_diffusion_[\dx_]+|Memcpy \w{4,7} \((Unknown|Pageable|Pinned|Device|Array|Managed|Device Static|Managed Static) -> (Unknown|Pageable|Pinned|Device|Array|Managed|Device Static|Managed Static)\)|Memset \((Unknown|Pageable|Pinned|Device|Array|Managed|Device Static|Managed Static)\)|graph \d+)$`)
+var marks = pattern(strings.ReplaceAll(`^(ProfilerStep\s?#\d+|stormlog\.iteration/.*|execute_(context|generation|new|cached|prefill|decode|mixed|sqsq|sqsk|sq|sk|\d|[_()])+|step\[(EXTEND|DECODE|MIXED|IDLE|PREFILL|TARGET_VERIFY|DRAFT_EXTEND|SPLIT_PREFILL)( (bs|toks)=\d+)*\]|execute_diffusion_[\dx_]+|Memcpy \w{4,7} \(MEMORY -> MEMORY\)|Memset \(MEMORY\)|graph \d+)$`, "MEMORY", "(Unknown|Pageable|Pinned|Host|Device|Array|Managed|Device Static|Managed Static)"))
 
 // engineMark matches other names that our reader takes for the step of a
 // serving engine.

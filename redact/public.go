@@ -82,6 +82,8 @@ var kernelText = pattern(`^[\w\s:;,.<>()\[\]*&#/=+{}~!?|$-]*$`)
 // Operators of PyTorch and of libraries that everybody can read.
 var (
 	publicOp = pattern(`^(aten|prim|prims|quantized|torchvision|_?c10d(_functional)?|fbgemm|mkldnn|mkl|symm_mem|inductor|torch|torch::autograd|torch::dynamo|autograd::engine|profiler|onednn)::[\w.:]+$`)
+	// Libraries of which people keep copies with operators of their own.
+	forkedOp = pattern(`^(flash_attn(_[23])?|_?vllm(_\w+)?|sgl_kernel|sglang|xformers|triton|torchao|flashinfer|transformer_engine|bitsandbytes|deepspeed|aiter|apex)::[\w.:]+$`)
 	// Nodes that PyTorch generates end with a digit; a class of a user does not.
 	publicNode = pattern(`^[A-Z][A-Za-z0-9]*Backward\d$`)
 	evaluate   = pattern(`^(autograd::engine::evaluate_function: )(.*)$`)
@@ -95,7 +97,7 @@ func (p *Policy) operator(text string) string {
 	if m := evaluate().FindStringSubmatch(text); m != nil && p.o.Names == PrivateNames {
 		return m[1] + p.operator(m[2])
 	}
-	public := publicOp().MatchString(text) || publicNode().MatchString(text) || optimizer().MatchString(text) || publicNote().MatchString(text) && publicWordsOf(text)
+	public := publicOp().MatchString(text) || forkedOp().MatchString(text) && publicWords(text) || publicNode().MatchString(text) || optimizer().MatchString(text) || publicNote().MatchString(text) && publicWordsOf(text)
 	return p.name(kindName, text, public)
 }
 
@@ -163,7 +165,7 @@ func (p *Policy) stack(text string) string {
 // Names of processes and threads.
 var (
 	publicProcess = pattern(`^(python[\d.]*|CPU|GPU \d+|Traces|Spans|CUDA|HIP|XPU|GPU \d+ Counters)$`)
-	publicThread  = pattern(`^(stream -?\d+ ?(\((sync|overlap \d+)\)( \(overlap \d+\))?)?|stream -?\d+ annotations|thread (-?\d+) \((python[\d.]*|pt_main_thread|pt_autograd_\d+|pt_nccl_\w+|CuptiActivityPr|)\)|python[\d.]*|pt_main_thread|pt_autograd_\d+|pt_nccl_\w+|PyTorch Profiler|Trace PyTorch Profiler|Device \d+|cuda-EvtHandlr|cuda\d+)$`)
+	publicThread  = pattern(`^(stream -?\d+ ?(\((sync|overlap \d+)\)( \(overlap \d+\))?)?|stream -?\d+ annotations|thread (-?\d+) \((python[\d.]*|pt_main_thread|pt_autograd_\d+|pt_nccl_(watchdg|heartbt|\d+)|CuptiActivityPr|)\)|python[\d.]*|pt_main_thread|pt_autograd_\d+|pt_nccl_(watchdg|heartbt|\d+)|PyTorch Profiler|Trace PyTorch Profiler|Device \d+|cuda-EvtHandlr|cuda\d+)$`)
 	threadNumber  = pattern(`^(thread )(-?\d+)( \()(.*)(\))$`)
 )
 
