@@ -17,7 +17,7 @@ var rankPatterns = []*regexp.Regexp{
 }
 
 // parallelPattern finds the coordinates that SGLang writes (TP-1-DP-0-PP-0).
-var parallelPattern = regexp.MustCompile(`(?:^|[^A-Za-z])(TP|DP|PP|EP)-(\d{1,6})`)
+var parallelPattern = regexp.MustCompile(`(?:^|[^A-Za-z])(TP|DP|PP|EP)-(\d+)`)
 
 // parallelRank returns the rank that coordinates give: the TP rank where all
 // others are 0. With others the rank depends on sizes that the name lacks.
@@ -26,7 +26,7 @@ func parallelRank(name string) schema.Opt[int64] {
 	for _, m := range parallelPattern.FindAllStringSubmatch(name, -1) {
 		n, err := strconv.ParseInt(m[2], 10, 64)
 		switch {
-		case err != nil:
+		case err != nil || n > 999_999: // no rank, as in the other patterns
 			return schema.Opt[int64]{}
 		case m[1] == "TP":
 			rank = schema.Some(n)

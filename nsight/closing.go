@@ -23,12 +23,9 @@ func (r *reader) closing(ctx context.Context, g *gpuTables, calls *read) error {
 	err := r.scan(ctx, "DIAGNOSTIC_EVENT", append(ints("severity"), want{"text", text}), func(b *batch) error {
 		for i := range b.n {
 			severity, n := cell(b, 0, i), cell(b, 1, i)
-			if severity == schema.Null || severity < 2 || n == schema.Null {
+			level, wanted := map[int64]string{2: "warning", 3: "error"}[severity] // 4 is verbose
+			if !wanted || n == schema.Null {
 				continue
-			}
-			level := "warning"
-			if severity > 2 {
-				level = "error"
 			}
 			r.hash("diagnostic "+b.texts.list[n], uint64(severity))
 			r.note(schema.ProfilerSays, 1, level+": "+shorten(b.texts.list[n]))

@@ -2,7 +2,10 @@ package nsight
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"tracelake/schema"
@@ -10,13 +13,15 @@ import (
 
 // Types of NVTX events.
 const (
-	nvtxCategory = 33
-	nvtxMark     = 34
-	nvtxPushPop  = 59
-	nvtxStartEnd = 60
-	nvtxtPushPop = 70 // imported from NVTX text logs
-	nvtxtRange   = 71
-	nvtxDomain   = 75
+	nvtxCategory  = 33
+	nvtxMark      = 34
+	nvtxPushPop   = 59
+	nvtxStartEnd  = 60
+	nvtxtCategory = 64 // imported from NVTX text logs, as those up to 71
+	nvtxtMark     = 65
+	nvtxtPushPop  = 70
+	nvtxtRange    = 71
+	nvtxDomain    = 75
 )
 
 // scoped is an ID that counts within a process and an NVTX domain.
@@ -71,23 +76,30 @@ func (r *reader) readNVTX(ctx context.Context) (*nvtx, error) {
 	ranges, marks := r.newCollector(wants, false), r.newCollector(wants, false)
 	r.domains, r.categories = map[scoped]label{}, map[scoped]label{}
 	out := &nvtx{}
+	unread := map[int64]int64{}
 	var payload, index []int64
 	keepRanges, keepMarks := []int32{}, []int32{} // never nil, which would keep every row
 	err := r.scan(ctx, tableNVTX, nvtxWants, func(b *batch) error {
 		keepRanges, keepMarks = keepRanges[:0], keepMarks[:0]
 		payload, index = payload[:0], index[:0]
+		if b.cols[nvType] == nil {
+			b.cols[nvType] = typesOfNVTX(b)
+		}
 		for i := range b.n {
 			payload = append(payload, schema.Null)
 			index = append(index, r.events+int64(out.n+i))
-			switch cell(b, nvType, i) {
+			switch t := cell(b, nvType, i); t {
 			case nvtxPushPop, nvtxStartEnd, nvtxtPushPop, nvtxtRange:
 				keepRanges = append(keepRanges, int32(i))
-			case nvtxMark:
+			case nvtxMark, nvtxtMark:
 				keepMarks = append(keepMarks, int32(i))
-			case nvtxCategory, nvtxDomain:
+			case nvtxCategory, nvtxtCategory, nvtxDomain:
 				r.nameNVTX(b, i)
 				continue
 			default:
+				if !slices.Contains(nvtxSilent, t) {
+					unread[t]++
+				}
 				continue
 			}
 			if s := payloadOf(b, i); s != "" {
@@ -112,11 +124,34 @@ func (r *reader) readNVTX(ctx context.Context) (*nvtx, error) {
 		return t
 	}
 	out.ranges, out.marks = fill(ranges, "ranges"), fill(marks, "marks")
+	for _, t := range slices.Sorted(maps.Keys(unread)) {
+		what := "without a type"
+		if t != schema.Null {
+			what = fmt.Sprintf("of type %d", t)
+		}
+		r.note(schema.UnreadTable, unread[t], "NVTX_EVENTS: rows "+what+", which is neither a range nor a mark that is known, are left out")
+	}
 	r.events += int64(out.n)
 	r.time(out.ranges.col("start"), out.marks.col("start"))
 	r.see(out.ranges.col("globalTid"))
 	r.see(out.marks.col("globalTid"))
 	return out, nil
+}
+
+// nvtxSilent are types that hold neither a range nor a mark: names of threads,
+// processes, files and CUDA objects, and the end of a domain.
+var nvtxSilent = []int64{39, 72, 73, 74, 76, 97, 98, 99}
+
+// typesOfNVTX are the types of rows whose table has no such column: what ends is a
+// range and what does not is a mark.
+func typesOfNVTX(b *batch) []int64 {
+	out := make([]int64, b.n)
+	for i := range out {
+		if out[i] = nvtxPushPop; cell(b, nvEnd, i) == schema.Null {
+			out[i] = nvtxMark
+		}
+	}
+	return out
 }
 
 func cell(b *batch, col, i int) int64 {

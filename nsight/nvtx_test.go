@@ -2,8 +2,12 @@ package nsight
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"tracelake/schema"
 )
 
 // A report with ranges alone has no marks, and one with marks alone no ranges.
@@ -18,6 +22,54 @@ func TestRangesAreNoMarks(t *testing.T) {
 		}
 		if res.Rows[c.table] != 2 || res.Rows[c.other] != 0 {
 			t.Errorf("type %s: %v", c.kind, res.Rows)
+		}
+	}
+}
+
+// TestTypesOfNVTX: rows of every type are ranges, marks, names, or counted as left
+// out; without the column their end tells.
+func TestTypesOfNVTX(t *testing.T) {
+	rows := func(path string) (ranges, marks int64, notes string) {
+		res, err := Read(t.Context(), path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range res.Diags.List() {
+			if d.Code == schema.UnreadTable && strings.Contains(d.Message, "NVTX") {
+				notes += fmt.Sprintf("%d %s\n", d.Count, d.Message)
+			}
+		}
+		return res.Rows["ranges"], res.Rows["instants"], notes
+	}
+	ranges, marks, notes := rows(demoReport)
+	if ranges == 0 || notes != "" {
+		t.Fatalf("%d ranges, %q", ranges, notes)
+	}
+	path := copyOf(t, demoReport)
+	add := func(eventType int) string {
+		return fmt.Sprintf("INSERT INTO NVTX_EVENTS (start, eventType, text, globalTid) SELECT min(start), %d, 'more', max(globalTid) FROM NVTX_EVENTS", eventType)
+	}
+	execute(t, path, add(34), add(65), add(39), add(1234), add(1234))
+	if r, m, notes := rows(path); r != ranges || m != marks+2 || !strings.HasPrefix(notes, "2 ") || !strings.Contains(notes, "type 1234") {
+		t.Errorf("%d ranges, %d marks, %q", r, m, notes)
+	}
+	path = copyOf(t, demoReport)
+	execute(t, path, "DELETE FROM NVTX_EVENTS WHERE eventType NOT IN (34, 59, 60)", "ALTER TABLE NVTX_EVENTS DROP COLUMN eventType")
+	if r, m, notes := rows(path); r != ranges || m != marks || notes != "" {
+		t.Errorf("without types: %d ranges, %d marks, %q; want %d and %d", r, m, notes, ranges, marks)
+	}
+}
+
+// TestNoStringIDs: a report whose strings have no IDs is refused, and not read as
+// if it had none.
+func TestNoStringIDs(t *testing.T) {
+	for _, column := range []string{"id", "value"} {
+		path := copyOf(t, demoReport)
+		execute(t, path, "ALTER TABLE StringIds RENAME COLUMN "+column+" TO other")
+		for _, library := range []bool{false, true} {
+			if why := refused(t, path, Options{Library: library}); !strings.Contains(why, "no column id or value") {
+				t.Errorf("%s: %q", column, why)
+			}
 		}
 	}
 }

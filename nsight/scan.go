@@ -137,8 +137,8 @@ func (d *database) workers() int { return max(1, d.o.Workers) }
 
 // record appends a row.
 func (b *batch) record(r *btree.Record, wants []want, at []int, only *idSet) error {
-	if only != nil {
-		if id, ok := r.Int(at[0]); at[0] >= 0 && ok && !only.has(id) {
+	if only != nil && at[0] >= 0 {
+		if id, ok := r.Int(at[0]); ok && !only.has(id) {
 			return nil
 		}
 	}

@@ -28,8 +28,10 @@ var hostTables = []hostTable{
 	{"CUBLAS_EVENTS", "cublas", "globalTid", "", nil},
 }
 
+// overheads are the names of ENUM_CUPTI_OVERHEAD_TYPE, without who it is for.
 var overheads = []string{
-	0: "Unknown", 1: "Driver compiler", 6: "Module loading", 8: "Command buffer full",
+	"Undefined", "Unknown", "Driver JIT compiler", "Buffer flush", "Instrumentation", "Resource creation/destruction",
+	"Runtime module loading", "Lazy function loading", "Command buffer full",
 }
 
 // hostWants are the columns of these tables in the order of the constants.

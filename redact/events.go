@@ -164,7 +164,7 @@ func eventRule(phase, cat, name string) *rule {
 	}}
 }
 
-var overheadName = pattern(`^(Driver Compiler|Driver compiler|Buffer Flush|Instrumentation|Resource|Runtime Triggered Module Loading|Module loading|Lazy Function Loading|Command Buffer Full|Command buffer full|Activity Buffer Request|Unknown|Stream Sync|Event Sync|Stream Wait Event|Context Sync|Event synchronize|Stream wait event|Stream synchronize|Context synchronize|allocation|deallocation)$`)
+var overheadName = pattern(`^(Driver Compiler|Driver compiler|Buffer Flush|Instrumentation|Resource|Runtime Triggered Module Loading|Module loading|Lazy Function Loading|Command Buffer Full|Command buffer full|Undefined|Driver JIT compiler|Buffer flush|Resource creation/destruction|Runtime module loading|Lazy function loading|Activity Buffer Request|Unknown|Stream Sync|Event Sync|Stream Wait Event|Context Sync|Event synchronize|Stream wait event|Stream synchronize|Context synchronize|allocation|deallocation)$`)
 
 // metadataArgs is the rule of the arguments of a metadata event.
 func metadataArgs(name string) *rule {

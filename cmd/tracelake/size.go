@@ -27,8 +27,8 @@ var units = []struct {
 func (s *sizeValue) Set(text string) error {
 	t, factor := strings.TrimSpace(text), int64(1)
 	for _, u := range units {
-		if rest, ok := strings.CutSuffix(strings.ToLower(t), strings.ToLower(u.suffix)); ok {
-			t, factor = strings.TrimSpace(t[:len(rest)]), u.n
+		if n := len(t) - len(u.suffix); n >= 0 && strings.EqualFold(t[n:], u.suffix) {
+			t, factor = strings.TrimSpace(t[:n]), u.n
 			break
 		}
 	}
