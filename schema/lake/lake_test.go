@@ -371,6 +371,24 @@ func TestAbortAndSweep(t *testing.T) {
 	}
 }
 
+// TestHostsAlike: a transaction belongs to the host that made it, also where the
+// name of another host begins with the name of this one.
+func TestHostsAlike(t *testing.T) {
+	l := create(t, t.TempDir())
+	for host, goes := range map[string]bool{hostName(): true, hostName() + "-2": false, hostName() + "-0123456789ab": false} {
+		dir := l.meta(tempPrefix + host + "-0123456789ab")
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Sweep(time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) != goes {
+			t.Errorf("transaction of %s: %v", host, err)
+		}
+	}
+}
+
 // TestSpare: a spare file has no name, so that neither Commit nor a kill leaves
 // anything of it, and can be read until it is closed.
 func TestSpare(t *testing.T) {

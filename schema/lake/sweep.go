@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -94,7 +95,6 @@ func (l *Lake) sweepTransactions(s *sweeping, limit time.Time) error {
 	if err != nil {
 		return fmt.Errorf("lake: %w", err)
 	}
-	own := tempPrefix + hostName() + "-"
 	for _, e := range entries {
 		if !e.IsDir() || !strings.HasPrefix(e.Name(), tempPrefix) {
 			continue
@@ -109,7 +109,7 @@ func (l *Lake) sweepTransactions(s *sweeping, limit time.Time) error {
 			continue
 		}
 		size, newest := measure(dir)
-		if filelock.Have && strings.HasPrefix(e.Name(), own) || newest.Before(limit) {
+		if filelock.Have && ofThisHost(e.Name()) || newest.Before(limit) {
 			if s.remove(os.RemoveAll, dir) {
 				s.Transactions++
 				s.Bytes += size
@@ -120,6 +120,15 @@ func (l *Lake) sweepTransactions(s *sweeping, limit time.Time) error {
 		lock.Close()
 	}
 	return nil
+}
+
+var randomPattern = regexp.MustCompile(`^[0-9a-f]{12}$`)
+
+// ofThisHost reports whether the directory of a transaction was made on this
+// machine. The name of another host may begin like that of this one.
+func ofThisHost(name string) bool {
+	random, ok := strings.CutPrefix(name, tempPrefix+hostName()+"-")
+	return ok && randomPattern.MatchString(random)
 }
 
 // measure returns the size of a directory and its latest change.
