@@ -86,7 +86,7 @@ type File struct {
 	Bytes int64  `json:"bytes"` // of the whole file
 	// Shared files hold rows of other traces, too: Compact merged them.
 	Shared   bool  `json:"shared,omitempty"`
-	FileRows int64 `json:"file_rows,omitempty"` // of all traces of a shared file
+	FileRows int64 `json:"file_rows,omitempty"` // of all traces of a shared file; 0 where nobody counted
 }
 
 // Commit is the content of _tracelake/commits/<trace_id>.json: it says that

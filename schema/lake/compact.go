@@ -97,13 +97,20 @@ func (p *part) stale() bool {
 	for _, n := range p.rows {
 		live += n
 	}
-	return live < p.FileRows
+	return live < p.FileRows || live > 0 && p.uncounted()
 }
+
+// uncounted reports whether no commit says how many rows a shared file has in all:
+// it is empty, or was written when that was not counted.
+func (f *File) uncounted() bool { return f.Shared && f.FileRows == 0 }
+
+// mixed reports whether a file may hold rows that do not count.
+func (p *part) mixed() bool { return p.stale() || p.uncounted() }
 
 // source names the rows of a file that count, given where the file is.
 func (p *part) source(file string) columnar.Source {
 	s := columnar.Source{Path: file}
-	if p.stale() {
+	if p.mixed() {
 		s.Keep = map[string]bool{}
 		for id := range p.rows {
 			s.Keep[id] = true
@@ -400,7 +407,10 @@ func (l *Lake) split(dir string, p *part, traceID string) error {
 		ch.Add = append(ch.Add, f)
 		for _, id := range ids {
 			to := f
-			to.Rows, to.Shared = p.rows[id], len(ids) > 1
+			to.Rows = p.rows[id]
+			if len(ids) > 1 {
+				to.Shared, to.FileRows = true, f.Rows
+			}
 			ch.Moves = append(ch.Moves, move{TraceID: id, From: p.Path, To: to})
 		}
 	}

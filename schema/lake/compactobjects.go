@@ -189,7 +189,7 @@ func (o *objects) merge(ctx context.Context, l *Lake, dir string, bin []*part, r
 	for _, p := range bin {
 		size += p.Bytes
 		names = append(names, p.Path)
-		if p.stale() {
+		if p.mixed() {
 			names = append(names, slices.Sorted(maps.Keys(p.rows))...)
 		}
 	}
@@ -213,7 +213,7 @@ func (o *objects) merge(ctx context.Context, l *Lake, dir string, bin []*part, r
 		return f, fmt.Errorf("lake: %w", err)
 	}
 	for _, p := range bin {
-		if p.stale() {
+		if p.mixed() {
 			r.Stale = append(r.Stale, p.Path)
 		}
 	}
@@ -473,7 +473,7 @@ func Keep(commits []Commit) map[string]map[string]bool {
 	total := map[string]int64{}
 	for _, c := range commits {
 		for _, f := range c.Files {
-			if f.FileRows == 0 {
+			if !f.Shared {
 				continue
 			}
 			if traces[f.Path] == nil {
@@ -484,6 +484,6 @@ func Keep(commits []Commit) map[string]map[string]bool {
 			total[f.Path] = f.FileRows
 		}
 	}
-	maps.DeleteFunc(traces, func(p string, _ map[string]bool) bool { return rows[p] == total[p] })
+	maps.DeleteFunc(traces, func(p string, _ map[string]bool) bool { return total[p] > 0 && rows[p] == total[p] })
 	return traces
 }

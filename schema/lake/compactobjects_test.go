@@ -228,6 +228,64 @@ func TestCompactObjects(t *testing.T) {
 	}
 }
 
+// TestSplitInBucket: a dataset whose shared files were split is copied to a bucket,
+// where its traces are imported again one by one. Commits of earlier versions do
+// not say how many rows such a file has.
+func TestSplitInBucket(t *testing.T) {
+	for _, counted := range []bool{true, false} {
+		local := compacted(t)
+		if _, err := putRows(local, "trace 0", 0, 33, true); err != nil {
+			t.Fatal(err)
+		}
+		commits, err := local.Commits()
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared := 0
+		for _, c := range commits {
+			for i := range c.Files {
+				f := &c.Files[i]
+				if !f.Shared {
+					continue
+				}
+				if shared++; f.FileRows <= f.Rows {
+					t.Errorf("%d rows of all traces, %d of one", f.FileRows, f.Rows)
+				}
+				if !counted {
+					f.FileRows = 0
+				}
+			}
+			if err := writeJSON(local.Abs(commitPath(c.TraceID)), &c, replaceFile); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if shared == 0 {
+			t.Fatal("no file is shared")
+		}
+		s := storetest.Start(t)
+		s.Put(t, "lake", local.root)
+		l := bucket(t, s)
+		checkObjects(t, l)
+		for i := range 3 { // the last one leaves no trace of rank 0 in a shared file
+			if _, err := putRows(l, fmt.Sprint("trace ", 2*i), 0, 12, true); err != nil {
+				t.Fatal(err)
+			}
+			checkObjects(t, l)
+		}
+		if err := l.Clean(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		checkObjects(t, l)
+		if sum := compactBucket(t, l); sum.Merged == 0 {
+			t.Errorf("%+v", sum)
+		}
+		if _, err := l.Sweep(-time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		checkListed(t, s, l)
+	}
+}
+
 // TestImportWhileMoving imports a trace again while a relocation is between the
 // merged file and its commits.
 func TestImportWhileMoving(t *testing.T) {
