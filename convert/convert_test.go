@@ -191,8 +191,30 @@ func TestBatchGoesOn(t *testing.T) {
 	}
 }
 
-// TestInterrupted checks that a stopped run leaves nothing that counts as data
-// and that the next one completes it.
+// TestForcedTwins: each of several inputs of equal content that are imported at once
+// has its row, also with --force.
+func TestForcedTwins(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(demo, "cpu/hf_eval_plain.json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := t.TempDir()
+	for i := range 4 {
+		if err := os.WriteFile(filepath.Join(in, fmt.Sprint(i, ".json.gz")), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		out := filepath.Join(t.TempDir(), "lake")
+		for range 2 {
+			if _, sum := mustRun(t, Options{Output: out, Workers: 4, Force: true}, in); sum.Done != 4 || sum.Duplicates != 3 {
+				t.Fatalf("%+v", sum)
+			}
+		}
+		expect(t, out, "SELECT count(*), count(duplicate_of), count(DISTINCT path) FROM traces", "4 3 4")
+	}
+}
+
 // TestEqualFailures: inputs that hold the same bytes, or none, fail each for
 // itself, and no row of one takes the place of those of another.
 func TestEqualFailures(t *testing.T) {
@@ -221,6 +243,8 @@ func TestEqualFailures(t *testing.T) {
 	}
 }
 
+// TestInterrupted checks that a stopped run leaves nothing that counts as data
+// and that the next one completes it.
 func TestInterrupted(t *testing.T) {
 	o := Options{Output: filepath.Join(t.TempDir(), "lake"), Run: "r", Writer: "tracelake test"}
 	found, err := Discover([]string{demo})

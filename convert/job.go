@@ -46,11 +46,15 @@ func (c *importer) tables(ctx context.Context, in Input) (rep Report, err error)
 	// What a job that ran again left under the same path takes the place of
 	// what it left before, also where nothing but the time of the files changed.
 	old, there := c.lake.DoneContent(content)
-	replace := c.o.Force || there
-	if there && old.Source.Path != src.Path {
-		if _, err := os.Stat(old.Source.Path); err == nil || c.o.Force {
-			return rep, c.twin(in, src, old, &rep)
+	replace := func(old *lake.Commit) bool {
+		if old.Source.Path == src.Path {
+			return c.o.Force || there || old.Source != src
 		}
+		_, err := os.Stat(old.Source.Path)
+		return err != nil && !c.o.Force
+	}
+	if there && old.Source.Path != src.Path && !replace(&old) {
+		return rep, c.twin(in, src, old, &rep)
 	}
 	err = c.writeTables(ctx, in, src, sums, replace, &rep)
 	var dup *lake.DuplicateError
@@ -68,7 +72,7 @@ func (c *importer) tables(ctx context.Context, in Input) (rep Report, err error)
 	return rep, err
 }
 
-func (c *importer) writeTables(ctx context.Context, in Input, src lake.Source, sums []string, replace bool, rep *Report) error {
+func (c *importer) writeTables(ctx context.Context, in Input, src lake.Source, sums []string, replace func(*lake.Commit) bool, rep *Report) error {
 	txn, err := c.lake.Begin()
 	if err != nil {
 		return err

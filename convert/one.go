@@ -259,16 +259,14 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 // manyRows is from how many linked rows on a trace is large.
 const manyRows = 500_000
 
-// replaces reports whether a trace takes the place of one with the same
-// content: never of that of another file, whatever --force says, and of its own
-// where it was asked for or where the options or the time of the file changed.
-func (c *importer) replaces(rec *lake.Record) bool {
-	old, ok := c.lake.DoneContent(rec.ContentDigest)
-	if !ok {
-		return c.o.Force
+// replaces returns whether a trace takes the place of one with the same content:
+// never of that of another file, whatever --force says, and of its own where it
+// was asked for or where the options or the time of the file changed.
+func (c *importer) replaces(rec *lake.Record) func(old *lake.Commit) bool {
+	return func(old *lake.Commit) bool {
+		return old.Source.Path == rec.Source.Path &&
+			(c.o.Force || old.Options != rec.Options || old.Source != rec.Source)
 	}
-	return old.Source.Path == rec.Source.Path &&
-		(c.o.Force || old.Options != rec.Options || old.Source != rec.Source)
 }
 
 // reject records an input that is no trace: a row in traces and what was
@@ -373,7 +371,7 @@ func (c *importer) withoutRows(in Input, src lake.Source, sum, duplicateOf strin
 	_, err = txn.Commit(lake.Record{
 		TraceID: rep.TraceID, ContentDigest: sum, Source: src, Options: c.o.keyFor(in), Run: rep.Run, Job: in.lakeJob(), Outcome: rep.Outcome,
 		Reason: rep.Reason, Diagnostics: countCodes(d), Rows: rows, Ext: c.ext(),
-	}, true)
+	}, lake.Always)
 	return err
 }
 

@@ -89,7 +89,7 @@ func add(t testing.TB, l *lake.Lake, content string, rank *int64, tables map[str
 	_, err = txn.Commit(lake.Record{
 		TraceID: id, ContentDigest: sha, Run: "job", Rank: rank, Outcome: lake.OutcomeOK,
 		Source: lake.Source{Path: "/" + content},
-	}, false)
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func putRows(l *Lake, content string, rank int64, n int, replace bool) (Commit, 
 			return Commit{}, err
 		}
 	}
-	return txn.Commit(rec, replace)
+	return txn.Commit(rec, ifAsked(replace))
 }
 
 func writeRows(txn *Txn, table, id string, n int) error {

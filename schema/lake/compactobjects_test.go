@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -314,6 +315,37 @@ func TestImportWhileMoving(t *testing.T) {
 	}
 	compactBucket(t, l)
 	checkListed(t, s, l)
+}
+
+// TestAskedAgain: where another writer changes a commit between the question
+// whether it is replaced and its replacement, the question is asked again.
+func TestAskedAgain(t *testing.T) {
+	s := storetest.Start(t)
+	l := bucket(t, s)
+	rec := record("same", "job", nil)
+	if _, err := put(l, rec, false); err != nil {
+		t.Fatal(err)
+	}
+	moved := rec
+	moved.Source.Path = "/elsewhere"
+	var raced atomic.Bool
+	s.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, commitPath(rec.TraceID)) && !raced.Swap(true) {
+			if _, err := put(bucket(t, s), moved, true); err != nil {
+				t.Error(err)
+			}
+		}
+		return false
+	})
+	txn, err := l.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = txn.Commit(rec, func(old *Commit) bool { return old.Source.Path == rec.Source.Path })
+	var dup *DuplicateError
+	if !errors.As(err, &dup) || dup.Existing.Source != moved.Source {
+		t.Errorf("replaced: %v", err)
+	}
 }
 
 // TestStoreWithoutConditions: a store that does not know conditional writes must

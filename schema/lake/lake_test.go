@@ -4,10 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -56,7 +59,15 @@ func put(l *Lake, rec Record, replace bool) (Commit, error) {
 			return Commit{}, err
 		}
 	}
-	return txn.Commit(rec, replace)
+	return txn.Commit(rec, ifAsked(replace))
+}
+
+// ifAsked is what Commit is given to replace everything or nothing.
+func ifAsked(replace bool) func(*Commit) bool {
+	if replace {
+		return Always
+	}
+	return nil
 }
 
 // tree lists the files below the tables, and the unfinished ones.
@@ -190,6 +201,37 @@ func TestReplace(t *testing.T) {
 	}
 	if slices.Equal(before, committed(t, reader)) {
 		t.Error("another run has the same paths")
+	}
+}
+
+// TestReplaceByOwnOnly: of writers of one content that would each replace what came
+// from their own path, one has the content and all others are its twins, however
+// many look before the first one commits.
+func TestReplaceByOwnOnly(t *testing.T) {
+	l := create(t, t.TempDir())
+	const writers = 8
+	var wg sync.WaitGroup
+	var twins atomic.Int64
+	for i := range writers {
+		wg.Go(func() {
+			rec := record("same", "job", nil)
+			rec.Source.Path = fmt.Sprint("/in/", i)
+			txn, err := l.Begin()
+			if err == nil {
+				_, err = txn.Commit(rec, func(old *Commit) bool { return old.Source.Path == rec.Source.Path })
+			}
+			var dup *DuplicateError
+			switch {
+			case errors.As(err, &dup) && dup.Existing.Source.Path != rec.Source.Path:
+				twins.Add(1)
+			case err != nil:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if twins.Load() != writers-1 {
+		t.Errorf("%d of %d are twins", twins.Load(), writers)
 	}
 }
 
@@ -352,7 +394,7 @@ func TestAbortAndSweep(t *testing.T) {
 	if err := txn.Abort(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := txn.Commit(record("x", "job", nil), false); !errors.Is(err, ErrFinished) {
+	if _, err := txn.Commit(record("x", "job", nil), nil); !errors.Is(err, ErrFinished) {
 		t.Errorf("commit after abort: %v", err)
 	}
 	// Another machine's transaction goes by its age alone.

@@ -23,7 +23,7 @@ func TestSnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := txn.Commit(rec, false)
+		c, err := txn.Commit(rec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -144,11 +144,16 @@ func (t *Txn) finish() error {
 	return t.close()
 }
 
+// Always has Commit replace whatever is there.
+func Always(*Commit) bool { return true }
+
 // Commit makes the trace part of the lake. Where the same content is there
 // already, the error is a *DuplicateError and nothing changes, unless replace
-// is set: then the new files take the place of the old ones. Whatever the
-// error, the transaction is over.
-func (t *Txn) Commit(rec Record, replace bool) (c Commit, err error) {
+// says of the commit that is there that the new files take the place of its
+// files; nil never does. It is asked when no other process can be publishing the
+// trace, or again where one was, and must not call methods of the lake. Whatever
+// the error, the transaction is over.
+func (t *Txn) Commit(rec Record, replace func(old *Commit) bool) (c Commit, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.done {
@@ -230,9 +235,16 @@ func (t *Txn) tables() []string {
 
 // duplicate returns a *DuplicateError where the content of a trace is in the
 // lake and is not to be replaced.
-func (l *Lake) duplicate(c *Commit, replace bool) error {
+func (l *Lake) duplicate(c *Commit, replace func(*Commit) bool) error {
 	old, err := l.readCommit(c.TraceID)
-	if err != nil || replace || !l.intact(&old) {
+	if err != nil { // of no trace, or publish says what is wrong
+		return nil
+	}
+	return l.unlessReplaced(old, replace)
+}
+
+func (l *Lake) unlessReplaced(old Commit, replace func(*Commit) bool) error {
+	if replace != nil && replace(&old) || !l.intact(&old) {
 		return nil
 	}
 	l.remember(old)
@@ -245,7 +257,7 @@ const maxSwaps = 20
 
 // publish gives the files their places and swaps the commit. The trace is not
 // there, or is to be replaced.
-func (t *Txn) publish(c *Commit, replace bool) (err error) {
+func (t *Txn) publish(c *Commit, replace func(*Commit) bool) (err error) {
 	placed := map[string]bool{}
 	for try := range maxSwaps {
 		if err = t.publishOnce(c, replace, placed, try > 0); !errors.Is(err, errSwapped) {
@@ -255,15 +267,19 @@ func (t *Txn) publish(c *Commit, replace bool) (err error) {
 	return err
 }
 
-func (t *Txn) publishOnce(c *Commit, replace bool, placed map[string]bool, again bool) error {
+func (t *Txn) publishOnce(c *Commit, replace func(*Commit) bool, placed map[string]bool, again bool) error {
 	old, version, err := t.l.readCommitVersion(c.TraceID)
 	there := err == nil
 	switch {
 	case again && there && sameCommit(&old, c): // the answer was lost
 		t.l.remember(old)
 		return nil
+	case there && t.l.Remote(): // which has no locks: it may be another one than before
+		if err := t.l.unlessReplaced(old, replace); err != nil {
+			return err
+		}
 	case there, errors.Is(err, fs.ErrNotExist):
-	case replace: // unreadable: --force is the way out
+	case replace != nil: // unreadable: --force is the way out
 		there = true
 	default:
 		return err
