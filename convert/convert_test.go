@@ -243,6 +243,31 @@ func TestEqualFailures(t *testing.T) {
 	}
 }
 
+// TestDamagedCommit: a damaged commit is named, stops no import, and the import of
+// its own input heals it.
+func TestDamagedCommit(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "lake")
+	for _, member := range []bool{false, true} {
+		o := Options{Output: out, Run: "r", Member: member}
+		reports, _ := mustRun(t, o, filepath.Join(demo, "serving"))
+		id := reports["rank0.pt.trace.json.gz"].TraceID
+		if err := os.Truncate(filepath.Join(out, "_tracelake/commits", id+".json"), 200); err != nil {
+			t.Fatal(err)
+		}
+		_, sum := mustRun(t, o, filepath.Join(demo, "cpu/hf_eval_plain.json.gz"))
+		if sum.Failed != 0 || !member && (len(sum.Notices) != 1 || !strings.Contains(sum.Notices[0], id)) {
+			t.Errorf("another input: %+v", sum)
+		}
+		o.Force = member
+		if _, sum := mustRun(t, o, filepath.Join(demo, "serving/rank0.pt.trace.json.gz")); sum.OK != 1 || sum.Duplicates != 0 {
+			t.Errorf("its own input: %+v", sum)
+		}
+	}
+	want := filepath.Join(t.TempDir(), "lake")
+	mustRun(t, Options{Output: want, Run: "r"}, filepath.Join(demo, "serving"), filepath.Join(demo, "cpu/hf_eval_plain.json.gz"))
+	same(t, "healed", parts(t, want), parts(t, out))
+}
+
 // TestInterrupted checks that a stopped run leaves nothing that counts as data
 // and that the next one completes it.
 func TestInterrupted(t *testing.T) {

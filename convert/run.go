@@ -123,6 +123,10 @@ feed:
 
 // finish does what concerns the dataset as a whole once inputs are in it.
 func (c *importer) finish(ctx context.Context, inputs []Input, jobs jobsDone, sum *Summary) (err error) {
+	if err := c.lake.Refresh(); lake.OnlyDamaged(err) { // what was imported is whole, the rest waits
+		sum.Notices = strings.Split(err.Error(), "\n")
+		return nil
+	}
 	if sum.Superseded, err = c.supersede(jobs); err != nil {
 		return err
 	}

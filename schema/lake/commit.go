@@ -138,21 +138,24 @@ func (l *Lake) readCommitVersion(traceID string) (c Commit, version string, err 
 	return c, version, err
 }
 
-func (l *Lake) parseCommit(traceID string, data []byte) (c Commit, err error) {
-	path := l.at.path(commitPath(traceID))
-	if err := json.Unmarshal(data, &c); err != nil {
-		return c, fmt.Errorf("lake: %s: %w", path, err)
+// parseCommit returns a *DamagedError, and nothing of what it read, where that is
+// no commit of the trace.
+func (l *Lake) parseCommit(traceID string, data []byte) (Commit, error) {
+	var c Commit
+	err := json.Unmarshal(data, &c)
+	if err == nil && c.TraceID != traceID {
+		err = fmt.Errorf("states trace %q", c.TraceID)
 	}
-	if c.TraceID != traceID {
-		return c, fmt.Errorf("lake: %s: states trace %q", path, c.TraceID)
-	}
-	if err := c.check(); err != nil {
-		return c, fmt.Errorf("%s: %w", path, err)
+	if err == nil {
+		err = c.check()
 	}
 	for _, f := range c.Files {
-		if !inTables(f.Path) {
-			return c, fmt.Errorf("lake: %s: file %q is outside the tables", path, f.Path)
+		if err == nil && !inTables(f.Path) {
+			err = fmt.Errorf("file %q is outside the tables", f.Path)
 		}
+	}
+	if err != nil {
+		return Commit{}, &DamagedError{l.at.path(commitPath(traceID)), err}
 	}
 	return c, nil
 }

@@ -455,14 +455,40 @@ func (o *objects) live(l *Lake) (map[string]bool, error) {
 	return live, nil
 }
 
-// Clean takes rows that no longer count out of shared files in an object store,
-// and finishes what a killed Compact left. On a file system nothing is to be done.
+// Clean takes rows that no longer count out of shared files, and finishes what a
+// killed Compact left in an object store. On a file system there are such rows only
+// where a commit was damaged.
 func (l *Lake) Clean(ctx context.Context) error {
-	if !l.Remote() {
+	if !l.Remote() && !l.anyStale() {
 		return nil
 	}
 	_, err := l.Compact(ctx, CompactOptions{TargetBytes: 1}) // of which every file has the size
 	return err
+}
+
+// anyStale reports whether a shared file has more rows than those of the traces
+// that this process knows.
+func (l *Lake) anyStale() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	shared := map[string]*part{}
+	for id, c := range l.idx.commits {
+		for _, f := range c.Files {
+			if !f.Shared {
+				continue
+			}
+			if shared[f.Path] == nil {
+				shared[f.Path] = &part{File: f, rows: map[string]int64{}}
+			}
+			shared[f.Path].rows[id] = f.Rows
+		}
+	}
+	for _, p := range shared {
+		if p.stale() {
+			return true
+		}
+	}
+	return false
 }
 
 // Keep names the traces whose rows in a shared file count, by its path within the

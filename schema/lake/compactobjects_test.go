@@ -287,6 +287,46 @@ func TestSplitInBucket(t *testing.T) {
 	}
 }
 
+// TestDamagedObjects: so it is in a bucket.
+func TestDamagedObjects(t *testing.T) {
+	hurt := record("trace 2", "job", nil).TraceID
+	for name, text := range damagedCommits(hurt) {
+		for _, merged := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/%v", name, merged), func(t *testing.T) {
+				s := storetest.Start(t)
+				l := bucket(t, s)
+				putSix(t, l)
+				if merged {
+					compactBucket(t, l)
+				}
+				s.Write(t, "victim.txt", []byte("victim"))
+				if err := os.Remove(filepath.Join(s.Dir, "lake", commitPath(hurt))); err != nil { // with its checksum
+					t.Fatal(err)
+				}
+				s.Write(t, "lake/"+commitPath(hurt), []byte(text))
+				l = bucket(t, s)
+				if _, err := l.Sweep(-time.Hour); !OnlyDamaged(err) {
+					t.Errorf("sweep: %v", err)
+				}
+				for i, content := range []string{"trace 6", "trace 2"} {
+					if _, err := putRows(l, content, 0, 12, i > 0); err != nil {
+						t.Fatal(err)
+					}
+				}
+				checkObjects(t, l)
+				if _, err := l.Sweep(-time.Hour); err != nil {
+					t.Error(err)
+				}
+				checkObjects(t, l)
+				checkListed(t, s, l)
+				if data, err := os.ReadFile(filepath.Join(s.Dir, "victim.txt")); err != nil || string(data) != "victim" {
+					t.Errorf("outside of the dataset: %q, %v", data, err)
+				}
+			})
+		}
+	}
+}
+
 // TestImportWhileMoving imports a trace again while a relocation is between the
 // merged file and its commits.
 func TestImportWhileMoving(t *testing.T) {

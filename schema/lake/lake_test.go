@@ -371,6 +371,74 @@ func TestBadRecords(t *testing.T) {
 	}
 }
 
+// damagedCommits are what may be found in the place of a commit: nothing that it
+// names may be touched.
+func damagedCommits(id string) map[string]string {
+	return map[string]string{
+		"empty": "", "cut": `{"trace_id":"` + id + `","run":"job","fil`, "other": `{"trace_id":"0123456789abcdef"}`,
+		"leading out": `{"trace_id":"` + id + `","run":"job","files":[{"table":"traces","path":"../victim.txt","bytes":6}]}`,
+	}
+}
+
+// TestDamagedCommit: a commit that is damaged keeps nobody from importing other
+// files, and no part is removed, until the import of its own input heals it.
+func TestDamagedCommit(t *testing.T) {
+	hurt := record("trace 1", "job", nil).TraceID
+	for name, text := range damagedCommits(hurt) {
+		for _, merged := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/%v", name, merged), func(t *testing.T) {
+				l := create(t, filepath.Join(t.TempDir(), "lake"))
+				for i := range 3 {
+					if _, err := putRows(l, fmt.Sprint("trace ", i), 0, 10, false); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if merged {
+					compact(t, l)
+				}
+				victim := filepath.Join(filepath.Dir(l.root), "victim.txt")
+				for file, text := range map[string]string{victim: "victim", l.Abs(commitPath(hurt)): text} {
+					if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				before, _ := tree(t, l.root)
+				l = create(t, l.root)
+				if err := l.Tidy(-time.Hour); err != nil {
+					t.Error(err)
+				}
+				dead := l.meta(tempPrefix + hostName() + "-0123456789ab")
+				if err := os.Mkdir(dead, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if s, err := l.Sweep(-time.Hour); !OnlyDamaged(err) || !strings.Contains(err.Error(), hurt) || s.Parts != 0 || s.Transactions != 1 {
+					t.Errorf("sweep: %+v, %v", s, err)
+				}
+				if after, _ := tree(t, l.root); !slices.Equal(before, after) {
+					t.Errorf("parts %v, before %v", after, before)
+				}
+				if _, err := putRows(l, "trace 3", 0, 10, false); err != nil {
+					t.Errorf("another trace: %v", err)
+				}
+				if _, err := putRows(l, "trace 1", 0, 10, false); err != nil {
+					t.Fatalf("its own input: %v", err)
+				}
+				if s, err := l.Sweep(-time.Hour); err != nil || s.Parts != 0 {
+					t.Errorf("sweep: %+v, %v", s, err)
+				}
+				checkRows(t, l, "diagnostics")
+				checkRows(t, l, "traces")
+				if commits, err := l.Commits(); err != nil || len(commits) != 4 {
+					t.Errorf("%d traces, %v", len(commits), err)
+				}
+				if data, err := os.ReadFile(victim); err != nil || string(data) != "victim" {
+					t.Errorf("outside of the dataset: %q, %v", data, err)
+				}
+			})
+		}
+	}
+}
+
 func TestAbortAndSweep(t *testing.T) {
 	root := t.TempDir()
 	l := create(t, root)

@@ -277,8 +277,8 @@ func (l *Lake) finishChange() error {
 		}
 		for _, m := range c.Moves {
 			commit, err := l.readCommit(m.TraceID)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
+			if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*DamagedError)) {
+				continue // its rows do not count
 			}
 			if err != nil {
 				return err

@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -52,9 +53,13 @@ func (s *sweeping) remove(remove func(string) error, path string) bool {
 // writer ran on this machine and is dead, otherwise when nothing in it changed
 // for the given time. Parts that no commit names go when they are older than
 // that time, which must be longer than any import takes to commit. What cannot
-// be removed is an error when all the rest is gone.
+// be removed is an error when all the rest is gone; so is a damaged commit, which
+// may name any part.
 func (l *Lake) Sweep(olderThan time.Duration) (Swept, error) {
 	s, err := l.sweep(olderThan)
+	if err == nil && !l.Remote() { // where it was done before
+		err = l.Clean(context.Background())
+	}
 	return s.Swept, errors.Join(append(s.left, err)...)
 }
 
@@ -81,12 +86,16 @@ func (l *Lake) sweep(olderThan time.Duration) (s sweeping, err error) {
 }
 
 // Tidy is Sweep where that is cheap. In an object store it would have to list
-// everything. What cannot be removed stays for the next time.
+// everything. What cannot be removed stays for the next time, and so do parts
+// where a commit is damaged.
 func (l *Lake) Tidy(olderThan time.Duration) error {
 	if l.Remote() {
 		return nil
 	}
 	_, err := l.sweep(olderThan)
+	if OnlyDamaged(err) {
+		return nil
+	}
 	return err
 }
 

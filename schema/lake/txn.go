@@ -279,7 +279,7 @@ func (t *Txn) publishOnce(c *Commit, replace func(*Commit) bool, placed map[stri
 			return err
 		}
 	case there, errors.Is(err, fs.ErrNotExist):
-	case replace != nil: // unreadable: --force is the way out
+	case errors.As(err, new(*DamagedError)): // it says nothing that could be kept
 		there = true
 	default:
 		return err
