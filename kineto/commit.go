@@ -370,7 +370,9 @@ func (c *committer) result() (*Result, error) {
 			r.ZeroLost = true
 			r.Diags.Add(schema.ZeroTime, schema.Null, schema.Null, max(t.zeros, 1), "events at time 0, far before all others")
 		} else {
-			r.First = min(0, max(r.First, 0))
+			if r.First == schema.Null || r.First > 0 {
+				r.First = 0
+			}
 			r.Last = max(r.Last, t.zeroLast)
 		}
 	}

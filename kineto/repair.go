@@ -99,21 +99,51 @@ func boundary(b []byte, i, end int, final bool) (closed, next int, found bool) {
 			return 0, 0, false
 		}
 		switch b[q] {
-		case ',':
-			if r := skipSpace(b, q+1, end); startsEvent(b, r, end) {
+		case ',', '{': // a comma may be missing
+			r := q
+			if b[q] == ',' {
+				r = skipSpace(b, q+1, end)
+			}
+			if startsEvent(b, r, end) {
 				return p, r, true
+			}
+			switch is, whole := holdsPhase(b, r, end); {
+			case is:
+				return p, r, true
+			case !whole && !final: // told when there is more text
+				return 0, 0, false
 			}
 		case ']':
 			r := skipSpace(b, q+1, end)
 			if r >= end {
 				return p, q, final
 			}
-			if b[r] == '}' || b[r] == ',' && topKeyAt(b, skipSpace(b, r+1, end), end) {
+			if b[r] == '}' {
+				s := skipSpace(b, r+1, end)
+				if s >= end {
+					return p, q, final
+				}
+				if c := b[s]; c == ',' || c == '}' || c == ']' {
+					continue // a list within the event
+				}
+				return p, q, true
+			}
+			if b[r] == ',' && topKeyAt(b, skipSpace(b, r+1, end), end) {
 				return p, q, true
 			}
 		}
 	}
 	return 0, 0, false
+}
+
+// holdsPhase reports whether an object with a phase starts at i, whatever its first
+// key is. whole is false where the object goes on behind the end.
+func holdsPhase(b []byte, i, end int) (is, whole bool) {
+	if i >= end || b[i] != '{' {
+		return false, true
+	}
+	e := skipNested(b, i, end)
+	return e > 0 && bytes.Contains(b[i:e], []byte(`"ph"`)), e != short
 }
 
 // startsEvent reports whether an object whose first key is one of an event

@@ -103,6 +103,45 @@ func TestSetAside(t *testing.T) {
 	}
 }
 
+// TestSetAsideAlone: however events are separated and whatever their first key is,
+// a broken one takes no other along.
+func TestSetAsideAlone(t *testing.T) {
+	for _, first := range []string{`"ph":"X"`, `"tts":1,"ph":"X"`, `"uuid":{"a":[{}]},"ph":"X"`} {
+		for _, comma := range []string{",", ""} {
+			var events []string
+			for i := range 1000 {
+				cat := `"cpu_op"`
+				if i == 3 {
+					cat = "oops:"
+				}
+				events = append(events, fmt.Sprintf(`{%s,"cat":%s,"name":"n","pid":1,"tid":1,"ts":%d,"dur":1,"args":{"a":{"b":1}}}`, first, cat, i))
+			}
+			text := []byte(`{"traceEvents":[` + strings.Join(events, comma+"\n") + `]}`)
+			for _, o := range []Options{{Workers: 1}, {Workers: 2, ChunkSize: 700}} {
+				got := readAll(t, from(text), o)
+				if n := len(got.rows["cpu_events"]); n != 999 || got.err != "" {
+					t.Errorf("%s, comma %q, chunks of %d: %d rows, %s %.300s", first, comma, o.ChunkSize, n, got.err, got.diags)
+				}
+			}
+		}
+	}
+}
+
+// TestBeforeZero: a trace begins at its first event, also where that is before 0
+// and others are at 0.
+func TestBeforeZero(t *testing.T) {
+	for text, want := range map[string]int64{
+		`[{"ph":"X","name":"a","pid":1,"tid":1,"ts":-100,"dur":50},{"ph":"X","name":"b","pid":1,"tid":1,"ts":0,"dur":5}]`: -100_000,
+		`[{"ph":"X","name":"a","pid":1,"tid":1,"ts":100,"dur":50},{"ph":"X","name":"b","pid":1,"tid":1,"ts":0,"dur":5}]`:  0,
+		`[{"ph":"X","name":"b","pid":1,"tid":1,"ts":0,"dur":5}]`:                                                          0,
+	} {
+		res, err := Read(t.Context(), from([]byte(text))(), Options{})
+		if err != nil || res.First != want {
+			t.Errorf("%s: begins at %d, %v; want %d", text, res.First, err, want)
+		}
+	}
+}
+
 // TestBrokenHeader checks that a broken header value costs no event.
 func TestBrokenHeader(t *testing.T) {
 	events := `"traceEvents":[{"ph":"X","name":"a","ts":1,"dur":1}]`

@@ -89,7 +89,8 @@ func sweep(parent string) {
 	own := ownPrefix()
 	for _, e := range entries {
 		dir, isLock := strings.CutSuffix(e.Name(), lockSuffix)
-		if !isLock || !strings.HasPrefix(dir, own) || !e.Type().IsRegular() {
+		random, ours := strings.CutPrefix(dir, own)
+		if !isLock || !ours || strings.Contains(random, "-") || !e.Type().IsRegular() { // host gpu is not host gpu-1
 			continue
 		}
 		lock, err := filelock.Acquire(filepath.Join(parent, e.Name()), filelock.Try)

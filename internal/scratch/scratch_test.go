@@ -44,6 +44,23 @@ func TestDeadOnesGo(t *testing.T) {
 
 // TestKilled kills a process that has a directory; the next one to make one
 // there removes what it left.
+// TestOtherHosts: what belongs to a machine whose name begins like that of this one
+// stays, whose locks may be invisible here.
+func TestOtherHosts(t *testing.T) {
+	parent := t.TempDir()
+	other := filepath.Join(parent, ownPrefix()+"1-0011223344556677")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(other+lockSuffix, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sweep(parent)
+	if left, _ := os.ReadDir(parent); len(left) != 2 {
+		t.Errorf("left: %v", left)
+	}
+}
+
 func TestKilled(t *testing.T) {
 	const place = "TRACELAKE_SCRATCH_TEST"
 	if parent := os.Getenv(place); parent != "" {

@@ -46,6 +46,8 @@ func FormOf(head []byte) Form {
 		return Gzip
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		return Zstd
+	case len(head) > 0 && head[0]&0xf0 == 0x50 && bytes.HasPrefix(head[1:], []byte{0x2a, 0x4d, 0x18}): // skippable frame, as pzstd writes first
+		return Zstd
 	}
 	return Plain
 }

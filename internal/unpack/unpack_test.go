@@ -44,6 +44,7 @@ func TestLayers(t *testing.T) {
 		"bytes behind":  {append(zipped(t, text), "more"...), Gzip, true, nil},
 		"cut":           {zipped(t, text)[:30], Gzip, false, io.ErrUnexpectedEOF},
 		"zstd":          {enc.EncodeAll(text, nil), Zstd, false, nil},
+		"zstd of pzstd": {append([]byte{0x5a, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4}, enc.EncodeAll(text, nil)...), Zstd, false, nil},
 		"zstd and more": {append(enc.EncodeAll(text, nil), "more"...), Zstd, false, zstd.ErrMagicMismatch},
 	} {
 		l, err := Open(bufio.NewReader(bytes.NewReader(c.stored)), inflate.Options{})
