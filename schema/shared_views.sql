@@ -30,10 +30,11 @@ CREATE OR REPLACE MACRO gpu_class(kind, name, collective_name) AS CASE
 CREATE OR REPLACE MACRO timed(start_ns, dur_ns, time_flag) AS
   start_ns IS NOT NULL AND dur_ns >= 0 AND (time_flag IS NULL OR time_flag = 'overruns_next');
 
--- Whether a call of the runtime or driver waits for GPU work.
+-- Whether a call of the runtime or driver waits for GPU work, as its vendor
+-- documents it. Sets and copies between peers return at once.
 CREATE OR REPLACE MACRO waits_for_gpu(api) AS
   CASE WHEN contains(lower(api), 'sync') OR contains(lower(api), 'cpy') OR contains(lower(api), 'free')
-    THEN regexp_matches(api, '(?i)(device|stream|event|ctx)synchronize|^(cuda|hip)memcpy(2d|3d)?$|^cumemcpy(htod|dtoh|dtod)?$|^(cuda|hip)free$')
+    THEN regexp_matches(api, '(?i)(device|stream|event|ctx|thread)synchronize|^((cuda|hip|hipdrv|cu)memcpy(2d|3d|2dunaligned|param2d|withstream|[ahd]to[ahd]|(2d)?(to|from)array|(2d)?arraytoarray|(to|from)symbol)?|(cuda|hip)free|hip(hostfree|freehost)|cumemfree)(_v\d+|_ptds|_spt)*$')
     ELSE false END;
 
 -- Whether a time lies in the selected part of a trace that starts at trace_start.

@@ -30,8 +30,9 @@ for name, columns in con.execute("""
 print(con.execute("SELECT run, rank FROM gpu_events ORDER BY rank").fetchall())
 `
 
-// TestViews runs the views in DuckDB over a lake whose path needs quoting.
-func TestViews(t *testing.T) {
+// python returns a Python that has DuckDB.
+func python(t *testing.T) string {
+	t.Helper()
 	bin := os.Getenv("TRACELAKE_PYTHON")
 	if bin == "" {
 		bin = filepath.Join("..", ".venv", "bin", "python")
@@ -41,6 +42,12 @@ func TestViews(t *testing.T) {
 			t.Skip(why)
 		}
 	}
+	return bin
+}
+
+// TestViews runs the views in DuckDB over a lake whose path needs quoting.
+func TestViews(t *testing.T) {
+	bin := python(t)
 	root := filepath.Join(t.TempDir(), "it's [a] *lake*? {b,c} 100% é")
 	var want strings.Builder
 	lines := map[string]string{}
@@ -109,3 +116,57 @@ func writeRow(t *testing.T, path string, table *schema.Table) {
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+const macrosScript = `
+import sys, duckdb
+con = duckdb.connect()
+con.execute(open(sys.argv[1]).read())
+macro = sys.argv[2]
+for x in sys.argv[3:]:
+    print(con.execute(f"SELECT {macro}", [x]).fetchone()[0], x)
+`
+
+// macro returns what a macro makes of each text, a line per text.
+func macro(t *testing.T, call string, texts ...string) string {
+	t.Helper()
+	var absent []string
+	for _, table := range schema.Tables {
+		absent = append(absent, table.Name)
+	}
+	sql := filepath.Join(t.TempDir(), "views.sql")
+	if err := os.WriteFile(sql, []byte(schema.ViewsSQL(t.TempDir(), absent...)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(python(t), append([]string{"-c", macrosScript, sql, call}, texts...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// TestWaits: which calls wait for the GPU.
+func TestWaits(t *testing.T) {
+	for waits, calls := range map[string][]string{
+		"True": {
+			"cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaStreamSynchronize_ptsz", "cudaEventSynchronize", "cudaThreadSynchronize",
+			"cudaMemcpy", "cudaMemcpy_ptds", "cudaMemcpy2D", "cudaMemcpy3D", "cudaMemcpy2DToArray", "cudaMemcpyFromArray", "cudaMemcpy2DArrayToArray",
+			"cudaMemcpyToSymbol", "cudaMemcpyFromSymbol", "cudaFree", "cudaFree_v3020",
+			"cuCtxSynchronize", "cuStreamSynchronize", "cuMemcpy", "cuMemcpyDtoH_v2", "cuMemcpyHtoD_v2_ptds", "cuMemcpyDtoD", "cuMemcpyAtoH_v2", "cuMemcpy2DUnaligned_v2", "cuMemcpy3D_v2", "cuMemFree_v2",
+			"hipDeviceSynchronize", "hipStreamSynchronize", "hipStreamSynchronize_spt", "hipEventSynchronize",
+			"hipMemcpy", "hipMemcpy_spt", "hipMemcpyWithStream", "hipMemcpyDtoH", "hipMemcpyHtoD", "hipMemcpyDtoD", "hipMemcpyAtoH", "hipMemcpyParam2D", "hipMemcpyToSymbol", "hipMemcpy2DFromArray", "hipDrvMemcpy3D",
+			"hipFree", "hipHostFree", "hipFreeHost",
+		},
+		"False": {
+			"cudaMemcpyAsync", "cudaMemcpy2DAsync", "cudaMemcpyToSymbolAsync", "cudaMemcpyPeer", "cudaMemcpy3DPeer", "cudaMemset", "cudaFreeAsync", "cudaFreeHost", "cudaEventQuery", "cudaStreamWaitEvent",
+			"cuMemcpyDtoHAsync_v2", "cuMemcpyPeer", "cuMemFreeAsync", "cuMemFreeHost", "hipMemcpyAsync", "hipMemcpyDtoHAsync", "hipMemcpyParam2DAsync", "hipFreeAsync", "hipLaunchKernel",
+		},
+	} {
+		want := ""
+		for _, call := range calls {
+			want += waits + " " + call + "\n"
+		}
+		if got := macro(t, "waits_for_gpu(?)", calls...); got != want {
+			t.Errorf("%s\nwant\n%s", got, want)
+		}
+	}
+}
