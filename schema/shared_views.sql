@@ -16,13 +16,19 @@ WHERE duplicate_of IS NULL AND outcome <> 'rejected' AND source <> 'tables'
   AND (getvariable('traces') IS NULL OR list_contains(getvariable('traces')::VARCHAR[], trace_id));
 
 -- What a piece of GPU work is for. Collectives are told by what the profiler
--- says of them, or by the names of the libraries' kernels.
+-- says of them, or by the names of the kernels of libraries and frameworks.
+-- Inductor's kernels (triton_…) are named after operators around what they
+-- compute, collectives among them.
 CREATE OR REPLACE MACRO gpu_class(kind, name, collective_name) AS CASE
   WHEN kind IN ('gpu_memcpy', 'gpu_memset') THEN 'memory'
   WHEN collective_name IS NOT NULL THEN 'communication'
-  WHEN contains(name, 'ccl') OR contains(name, 'cross_device_reduce') OR contains(name, 'deep_ep::') OR contains(name, 'nvshmem')
+  WHEN contains(name, 'ccl') OR contains(name, 'cross_device_') OR contains(name, 'deep_ep::') OR contains(name, 'nvshmem') OR contains(name, 'symmetric_memory::') OR contains(name, 'userbuffers_')
+    OR contains(lower(name), 'all_reduce') OR contains(lower(name), 'allreduce') OR contains(lower(name), 'all_gather') OR contains(lower(name), 'allgather')
+    OR contains(lower(name), 'reduce_scatter') OR contains(lower(name), 'reducescatter') OR contains(lower(name), 'all_to_all') OR contains(lower(name), 'alltoall')
     -- a pattern is looked for in every row, a text in every distinct name: ask for the pattern only where it can match
-    THEN CASE WHEN regexp_matches(name, '^(void )?(nccl|rccl|mscclpp?|oneccl|hccl)|ncclDevKernel|ncclKernel|rcclGenericKernel|cross_device_reduce|deep_ep::|nvshmem') THEN 'communication' ELSE 'compute' END
+    THEN CASE WHEN regexp_matches(name, '^(void )?(nccl|rccl|mscclpp?|oneccl|hccl)|ncclDevKernel|ncclKernel|rcclGenericKernel|cross_device_|deep_ep::|nvshmem|symmetric_memory::\w+_kernel|userbuffers_')
+      OR NOT starts_with(name, 'triton_') AND regexp_matches(name, '(?i)multimem_\w*(all_?reduce|all_?gather|reduce_?scatter)|(one|two)_?shot_?(all_?reduce|all_?gather|reduce_?scatter)|hybridcubemeshallreduce|all_?reduce_?(fusion|prototype|kernel)|trtllm_(mnnvl_)?allreduce|(all_?gather|reduce_?scatter|all_?to_?all)_?kernel')
+      THEN 'communication' ELSE 'compute' END
   ELSE 'compute' END;
 
 -- Whether the recorded times of an event count: time_flag says what is wrong

@@ -144,6 +144,54 @@ func macro(t *testing.T, call string, texts ...string) string {
 	return string(out)
 }
 
+// TestClasses: which kernels communicate.
+func TestClasses(t *testing.T) {
+	for class, names := range map[string][]string{
+		"communication": {
+			"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)",
+			"void rcclGenericKernel<1, false>(ncclDevComm*, unsigned long, ncclWork*)",
+			"ncclSymkDevKernel_AllReduce_RSxLDMC_AGxSTMC_sum_bf16(ncclSymkDevWorkArgs)",
+			"void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*, vllm::RankSignals)",
+			"void aiter::cross_device_reduce_2stage<__hip_bfloat16, 8>(aiter::RankData*)",
+			"void sglang::reduce_scatter_cross_device_store<float>(float*)",
+			"void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*, unsigned long, unsigned int**, unsigned long, unsigned long)",
+			"void (anonymous namespace)::multimem_one_shot_all_reduce_kernel<float, 16>(float*, float*)",
+			"void (anonymous namespace)::multimem_all_gather_kernel<16>(char*, char*, unsigned long)",
+			"_multimem_all_gather_kernel",
+			"void (anonymous namespace)::one_shot_all_reduce_kernel<c10::BFloat16, 16, 8>(c10::BFloat16**, c10::BFloat16*)",
+			"void (anonymous namespace)::two_shot_all_reduce_kernel<c10::BFloat16, 16, 8, true, false>(c10::BFloat16**)",
+			"void (anonymous namespace)::two_shot_all_reduce_kernel_inplace<c10::BFloat16, 16, 2>(c10::BFloat16**, unsigned long)",
+			"void c10d::intra_node_comm::oneShotAllReduceKernel<2u, true>(c10::BFloat16*, unsigned long)",
+			"void c10d::intra_node_comm::twoShotAllReduceKernel<8u>(c10::BFloat16*)",
+			"void c10d::intra_node_comm::hybridCubeMeshAllReduceKernel<true>(c10::BFloat16*, unsigned long)",
+			"c10d::symmetric_memory::barrier_kernel(unsigned int**, int, int, int, unsigned long)",
+			"void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<(flashinfer::trtllm_allreduce_fusion::AllReduceFusionPattern)1, __nv_bfloat16, 8, false, false>()",
+			"void flashinfer::trtllm_mnnvl_allreduce::twoshotAllreduceKernel<(unsigned char)4, __nv_bfloat16, true>()",
+			"void tensorrt_llm::kernels::ar_fusion::allreduce_fusion_kernel_twoshot_sync<1>()",
+			"void tensorrt_llm::kernels::moeAllToAllKernel(tensorrt_llm::kernels::MoeEpWorldInfo)",
+			"void quickreduce::allreduce_prototype_twoshot<quickreduce::AllReduceTwoshot<__half>, __half>(__half const*)",
+			"void userbuffers_fp16_sum_inplace_gpu_mc_rs_oop<8>(int, int)",
+			"void deep_ep::intranode::dispatch<8>()",
+			"nvshmemi_transfer_rma_p",
+		},
+		"compute": {
+			"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float> >(at::native::ReduceOp<float>)",
+			"void cublasLt::splitKreduce_kernel<32, 16, int, float>(cublasSplitKParams<float>)",
+			"triton_poi_fused_add_all_reduce_4", "triton_red_fused_all_gather_into_tensor_reduce_scatter_kernel_1",
+			"void at::native::vectorized_gather_kernel<16, long>(char*)", "void at::native::_scatter_gather_elementwise_kernel<128, 8>(int)",
+			"_finalize_matmul_scatter_bf16", "ampere_sgemm_128x64_tn",
+		},
+	} {
+		want := ""
+		for _, name := range names {
+			want += class + " " + name + "\n"
+		}
+		if got := macro(t, "gpu_class('gpu_kernel', ?, NULL)", names...); got != want {
+			t.Errorf("%s\nwant\n%s", got, want)
+		}
+	}
+}
+
 // TestWaits: which calls wait for the GPU.
 func TestWaits(t *testing.T) {
 	for waits, calls := range map[string][]string{
