@@ -44,7 +44,7 @@ var sources = []source{
 	{name: "roofline"},
 	{name: "launches", limit: maxRows},
 	{name: "sync", order: "blocked_ms DESC, run, rank, trace_id, api, op", limit: maxSlowest},
-	{name: "copies", order: `total_us DESC, run, rank, trace_id, device, kind, copy_kind, "from", "to"`, limit: maxRows},
+	{name: "copies", order: `total_us DESC, run, rank, trace_id, process, device, kind, copy_kind, "from", "to"`, limit: maxRows},
 	{name: "collectives", order: `mean_us * count DESC, run, collective, "group", bytes`, limit: maxRows},
 	{name: "memory", limit: maxRows},
 	{name: "steps", limit: maxRows},

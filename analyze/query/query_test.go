@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -332,5 +333,67 @@ func TestSpill(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Error(left, err)
+	}
+}
+
+// lookup returns the SQL of an analysis.
+func lookup(t testing.TB, name string) string {
+	t.Helper()
+	a, ok := Lookup(name)
+	if !ok {
+		t.Fatalf("no analysis %s", name)
+	}
+	return a.SQL
+}
+
+// one makes a lake of one trace, which starts at 0.
+func one(t testing.TB, tables map[string][]row) (db *DB, id string) {
+	t.Helper()
+	l, err := lake.Create(filepath.Join(t.TempDir(), "lake"), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tables["traces"] == nil {
+		tables["traces"] = []row{{"outcome": "ok", "run": "job", "path": "/one", "gpu_events": int64(len(tables["gpu_events"])), "start_ns": int64(0), "end_ns": int64(1_000_000)}}
+	}
+	id = add(t, l, "one", nil, tables)
+	return open(t, l.Root()), id
+}
+
+func call(index int64, api string, start, dur int64, more row) row {
+	r := row{"event_index": index, "api": api, "start_ns": start, "dur_ns": dur, "end_ns": start + dur, "pid": int64(1), "tid": int64(1)}
+	maps.Copy(r, more)
+	return r
+}
+
+// TestProcesses: two processes of a trace have a GPU 0 each.
+func TestProcesses(t *testing.T) {
+	work := map[string][]row{}
+	for p := range int64(2) {
+		i, process := 10*p, row{"global_pid": p + 100, "stream": int64(7)}
+		linked := row{"launch_id": i + 1, "graph_id": int64(3)}
+		maps.Copy(linked, process)
+		work["launches"] = append(work["launches"], call(i+1, "cudaGraphLaunch", 0, 10, nil))
+		work["gpu_events"] = append(work["gpu_events"],
+			kernel(i+2, "gemm", 100, 20, linked), kernel(i+3, "gemm", 130+10*p, 20, linked),
+			kernel(i+4, "Memset (Device)", 300, 5, process))
+		work["gpu_events"][3*p+2]["kind"] = "gpu_memset"
+	}
+	db, id := one(t, work)
+	for name, want := range map[string]string{
+		"graphs": "run,rank,trace_id,process,device,graph_id,launch_api,replays,events,wall_us,busy_us,gaps_us,min_wall_us,max_wall_us,launch_us\n" +
+			"job,," + id + ",101,0,3,cudaGraphLaunch,1,2,0.06,0.04,0.02,0.06,0.06,0.01\n" +
+			"job,," + id + ",100,0,3,cudaGraphLaunch,1,2,0.05,0.04,0.01,0.05,0.05,0.01\n",
+		"copies": "run,rank,trace_id,process,device,kind,copy_kind,from,to,events,bytes,total_us,mean_us,max_us,gb_per_s\n" +
+			"job,," + id + ",100,0,gpu_memset,,,,1,,0.005,0.005,0.005,\n" +
+			"job,," + id + ",101,0,gpu_memset,,,,1,,0.005,0.005,0.005,\n",
+	} {
+		if got := ask(t, db, lookup(t, name)); got != want {
+			t.Errorf("%s:\n%swant\n%s", name, got, want)
+		}
+	}
+	got := ask(t, db, "SET VARIABLE group_by = 'device'; SELECT name, events FROM ("+strings.TrimRight(lookup(t, "kernels"), ";\n")+"\n)")
+	if want := "name,events\nprocess 100 device 0,2\nprocess 101 device 0,2\n"; got != want {
+		t.Errorf("kernels by device:\n%swant\n%s", got, want)
 	}
 }

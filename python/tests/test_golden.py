@@ -95,9 +95,9 @@ golden(
     "copies",
     ONE,
     """
-    run,rank,trace_id,device,kind,copy_kind,from,to,events,bytes,total_us,mean_us,max_us,gb_per_s
-    analyses,,one,0,gpu_memcpy,HtoD,Pageable,Device,1,20000,10,10,10,2
-    analyses,,one,0,gpu_memset,,,Device,1,4096,4,4,4,1.024
+    run,rank,trace_id,process,device,kind,copy_kind,from,to,events,bytes,total_us,mean_us,max_us,gb_per_s
+    analyses,,one,,0,gpu_memcpy,HtoD,Pageable,Device,1,20000,10,10,10,2
+    analyses,,one,,0,gpu_memset,,,Device,1,4096,4,4,4,1.024
     """,
 )
 # Replays of 135-162 with 22 busy and 163-176 with 11; calls of 10 and 4.
@@ -105,8 +105,8 @@ golden(
     "graphs",
     ONE,
     """
-    run,rank,trace_id,device,graph_id,launch_api,replays,events,wall_us,busy_us,gaps_us,min_wall_us,max_wall_us,launch_us
-    analyses,,one,0,9,cudaGraphLaunch,2,3,20,16.5,3.5,13,27,7
+    run,rank,trace_id,process,device,graph_id,launch_api,replays,events,wall_us,busy_us,gaps_us,min_wall_us,max_wall_us,launch_us
+    analyses,,one,,0,9,cudaGraphLaunch,2,3,20,16.5,3.5,13,27,7
     """,
 )
 # Graph launches: calls of 10 and 4 (p95 at 0.95 between them), work 15 and 32 after

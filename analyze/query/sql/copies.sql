@@ -5,6 +5,7 @@
 --   run        run of the trace
 --   rank       rank; null where nothing tells it
 --   trace_id   trace
+--   process    global ID of the process whose ordinals the devices are (Nsight Systems)
 --   device     device ordinal
 --   kind       gpu_memcpy or gpu_memset
 --   copy_kind  HtoD, DtoH, DtoD, PtoP, …; null for sets
@@ -17,7 +18,7 @@
 --   max_us     longest, µs
 --   gb_per_s   bytes over time, GB/s (1e9 bytes), of the events that have both
 SELECT
-  run, rank, trace_id, device, kind, copy_kind, src_memory AS "from", dst_memory AS "to",
+  run, rank, trace_id, process, device, kind, copy_kind, src_memory AS "from", dst_memory AS "to",
   count(*) AS events,
   sum(bytes)::BIGINT AS bytes,
   round(sum(dur_ns) / 1e3, 3) AS total_us,
@@ -27,4 +28,4 @@ SELECT
 FROM gpu_work
 WHERE kind IN ('gpu_memcpy', 'gpu_memset')
 GROUP BY ALL
-ORDER BY run, rank, trace_id, total_us DESC, device, kind, copy_kind, "from", "to";
+ORDER BY run, rank, trace_id, total_us DESC, process, device, kind, copy_kind, "from", "to";

@@ -7,6 +7,7 @@
 --   run           run of the trace
 --   rank          rank; null where nothing tells it
 --   trace_id      trace
+--   process       global ID of the process whose ordinals the devices are (Nsight Systems)
 --   device        device ordinal
 --   graph_id      graph; null where the trace does not number graphs
 --   launch_api    call that launches it
@@ -19,22 +20,22 @@
 --   max_wall_us   longest replay, µs
 --   launch_us     mean cost of the call on the CPU, µs
 WITH work AS (
-  SELECT w.trace_id, w.run, w.rank, w.device, w.graph_id, w.launch_id, w.kind, w.start_ns, w.end_ns, l.api, l.dur_ns AS launch_ns,
-    max(w.end_ns) OVER (PARTITION BY w.trace_id, w.launch_id, w.device ORDER BY w.start_ns, w.event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
+  SELECT w.trace_id, w.run, w.rank, w.process, w.device, w.graph_id, w.launch_id, w.kind, w.start_ns, w.end_ns, l.api, l.dur_ns AS launch_ns,
+    max(w.end_ns) OVER (PARTITION BY w.trace_id, w.launch_id, w.process, w.device ORDER BY w.start_ns, w.event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
   FROM gpu_work AS w
   JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
   WHERE w.graph_id IS NOT NULL OR w.kind = 'gpu_graph' OR regexp_matches(l.api, '(?i)graphlaunch')
 ),
 replays AS (
-  SELECT trace_id, run, rank, device, max(graph_id) AS graph_id, any_value(api) AS api, launch_id, count(*) AS events,
+  SELECT trace_id, run, rank, process, device, max(graph_id) AS graph_id, any_value(api) AS api, launch_id, count(*) AS events,
     max(end_ns) - min(start_ns) AS wall_ns,
     sum(greatest(end_ns - greatest(start_ns, coalesce(before_ns, start_ns)), 0)) AS busy_ns,
     any_value(launch_ns) AS launch_ns
   FROM work
-  GROUP BY trace_id, run, rank, device, launch_id
+  GROUP BY trace_id, run, rank, process, device, launch_id
 )
 SELECT
-  run, rank, trace_id, device, graph_id, api AS launch_api,
+  run, rank, trace_id, process, device, graph_id, api AS launch_api,
   count(*) AS replays,
   round(avg(events), 2) AS events,
   round(avg(wall_ns) / 1e3, 3) AS wall_us,
@@ -45,4 +46,4 @@ SELECT
   round(avg(launch_ns) / 1e3, 3) AS launch_us
 FROM replays
 GROUP BY ALL
-ORDER BY run, rank, trace_id, sum(wall_ns) DESC, device, graph_id, launch_api;
+ORDER BY run, rank, trace_id, sum(wall_ns) DESC, process, device, graph_id, launch_api;

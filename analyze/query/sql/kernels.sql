@@ -1,7 +1,8 @@
 -- title: Busiest kernels
 -- what it answers: Which kernels take most of the GPU time, over all selected traces?
 --   Events whose recorded times cannot be trusted are left out: see time_flag. SET VARIABLE group_by to class, kind, stream,
---   shape (grid and block), trace, rank, iteration or device groups by that instead of the name, or by name+shape and the like.
+--   shape (grid and block), trace, rank, iteration or device (of a process, where ordinals count within it) groups by that
+--   instead of the name, or by name+shape and the like.
 -- parameters:
 --   group_by  name (the default), class, kind, stream, shape, trace, rank, iteration, device, or several joined by +
 --   kinds     kernels (the default) or all, which adds copies and sets; grouped by class or kind it is all by default
@@ -26,7 +27,7 @@ WITH keyed AS (
       WHEN 'class' THEN class
       WHEN 'kind' THEN kind
       WHEN 'stream' THEN 'stream ' || coalesce(stream::VARCHAR, '?')
-      WHEN 'device' THEN 'device ' || coalesce(device::VARCHAR, '?')
+      WHEN 'device' THEN coalesce('process ' || process::VARCHAR || ' ', '') || 'device ' || coalesce(device::VARCHAR, '?')
       WHEN 'trace' THEN trace_id
       WHEN 'rank' THEN 'rank ' || coalesce(rank::VARCHAR, '?')
       WHEN 'iteration' THEN coalesce(iteration_id, 'no iteration')
