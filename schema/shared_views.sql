@@ -43,6 +43,9 @@ CREATE OR REPLACE MACRO waits_for_gpu(api) AS
     THEN regexp_matches(api, '(?i)(device|stream|event|ctx|thread)synchronize|^((cuda|hip|hipdrv|cu)memcpy(2d|3d|2dunaligned|param2d|withstream|[ahd]to[ahd]|(2d)?(to|from)array|(2d)?arraytoarray|(to|from)symbol)?|(cuda|hip)free|hip(hostfree|freehost)|cumemfree)(_v\d+|_ptds|_spt)*$')
     ELSE false END;
 
+-- Whether a call launches a graph of CUDA or HIP.
+CREATE OR REPLACE MACRO launches_graph(api) AS contains(lower(api), 'graphlaunch');
+
 -- Whether a time lies in the selected part of a trace that starts at trace_start.
 CREATE OR REPLACE MACRO in_window(start_ns, trace_start) AS
   (getvariable('from_ns') IS NULL OR start_ns >= trace_start + getvariable('from_ns')::BIGINT)
@@ -113,6 +116,12 @@ CREATE OR REPLACE MACRO part_number(a, b, c) AS hash(a, b, c) >> 1;
 CREATE OR REPLACE MACRO reach(part, ns) AS part::HUGEINT * 9223372036854775808 + ns;
 CREATE OR REPLACE MACRO reached(r, part) AS (r - part::HUGEINT * 9223372036854775808)::BIGINT;
 
+-- The GPUs that there is work of.
+CREATE OR REPLACE VIEW gpu_parts AS
+SELECT DISTINCT g.trace_id, g.global_pid AS process, g.device, part_number(g.trace_id, g.global_pid, g.device) AS part
+FROM gpu_events AS g
+JOIN selected_traces AS t ON t.trace_id = g.trace_id;
+
 -- The time that each GPU spends in each mix of classes: how many compute,
 -- communication and memory events run from start_ns to end_ns. Sums of these
 -- rows are exact unions, up to 131 071 events of a class at a time.
@@ -128,14 +137,10 @@ points AS (
 counts AS ( -- all that start end, so that devices begin with 0
   SELECT part, moment, lead(part) OVER () AS next_part, lead(moment) OVER () AS until, sum(one) OVER (ROWS UNBOUNDED PRECEDING) AS n
   FROM (SELECT * FROM points ORDER BY part, moment)
-),
-gpus AS (
-  SELECT DISTINCT g.trace_id, g.global_pid AS process, g.device
-  FROM gpu_events AS g JOIN selected_traces AS t ON t.trace_id = g.trace_id
 )
 SELECT g.trace_id, g.process, g.device, c.moment AS start_ns, c.until AS end_ns, c.n & 131071 AS compute, (c.n >> 17) & 131071 AS communication, c.n >> 34 AS memory
 FROM (SELECT part, moment, until, n::BIGINT AS n FROM counts WHERE next_part = part AND until > moment) AS c -- the last of the points at a moment
-JOIN gpus AS g ON part_number(g.trace_id, g.process, g.device) = c.part;
+JOIN gpu_parts AS g ON g.part = c.part;
 
 -- Calls of host code: operators (of category 'Operator' in 2021), Python
 -- functions and the like. Nsight Systems has no operators; the NVTX ranges that

@@ -397,3 +397,40 @@ func TestProcesses(t *testing.T) {
 		t.Errorf("kernels by device:\n%swant\n%s", got, want)
 	}
 }
+
+// TestGraphGaps: replays are told by their launches, with or without numbers of
+// graphs. Replays whose launch is lost are not taken for one.
+func TestGraphGaps(t *testing.T) {
+	replay := func(index, at int64, more row) []row {
+		return []row{kernel(index, "gemm", at, 10, more), kernel(index+1, "gemm", at+20, 10, more)}
+	}
+	for _, c := range []struct {
+		name, api string
+		more,     // of the GPU work, where a launch is recorded
+		lost row
+		want string
+	}{
+		{"numbered", "cudaGraphLaunch", row{"graph_id": int64(3)}, nil, "graph,2\nhost,1\n"},
+		{"not numbered", "hipGraphLaunch", nil, nil, "graph,2\nhost,1\n"},
+		{"versioned", "cudaGraphLaunch_v10000", nil, nil, "graph,2\nhost,1\n"},
+		{"no graph", "cudaLaunchKernel", nil, nil, "host,1\nother,2\n"},
+		{"lost", "", nil, row{"graph_id": int64(3)}, "unknown,3\n"},
+	} {
+		tables := map[string][]row{}
+		for i, at := range []int64{100, 1000} {
+			more := row{"stream": int64(7)}
+			maps.Copy(more, c.lost)
+			if c.lost == nil {
+				tables["launches"] = append(tables["launches"], call(int64(i), c.api, at-50, 10, nil))
+				more["launch_id"] = int64(i)
+				maps.Copy(more, c.more)
+			}
+			tables["gpu_events"] = append(tables["gpu_events"], replay(int64(10+10*i), at, more)...)
+		}
+		db, _ := one(t, tables)
+		sql := "SET VARIABLE kernel_gap_ns = 5; SELECT reason, gaps FROM (" + strings.TrimRight(lookup(t, "idle"), ";\n") + "\n) WHERE stream IS NULL ORDER BY ALL"
+		if got := ask(t, db, sql); got != "reason,gaps\n"+c.want {
+			t.Errorf("%s:\n%swant\n%s", c.name, got, c.want)
+		}
+	}
+}

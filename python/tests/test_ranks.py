@@ -18,6 +18,7 @@ class Rank:
     def __init__(self, seed, rank, ranks, collectives, with_seq):
         self.random = random.Random(f"{seed}-{rank}")
         self.rank, self.ranks, self.with_seq = rank, ranks, with_seq
+        self.numbered = seed % 3 > 0  # HIP and older CUDA traces do not number graphs
         self.events, self.work, self.replays, self.waits, self.ops, self.steps = [], [], [], [], [], []
         self.correlation, self.seq = 0, defaultdict(int)
         now = self.random.randint(0, 30)
@@ -94,7 +95,7 @@ class Rank:
             }
             self.work.append(work)
             replay["work"].append(work)
-            more = {"graph id": graph} if graph else {}
+            more = {"graph id": graph} if graph and self.numbered else {}
             self.add(
                 "kernel",
                 work["name"],
@@ -170,7 +171,7 @@ def test_graphs(job):
     for rank in job.ranks:
         groups = defaultdict(list)
         for replay in rank.replays:
-            groups[replay["graph"]].append(replay)
+            groups[replay["graph"] if rank.numbered else None].append(replay)
         for graph, replays in groups.items():
             walls = [max(w["end"] for w in r["work"]) - min(w["start"] for w in r["work"]) for r in replays]
             busy = [len(covered(r["work"])) for r in replays]
@@ -179,7 +180,7 @@ def test_graphs(job):
                     "rank": rank.rank,
                     "graph_id": graph,
                     "replays": len(replays),
-                    "events": round(statistics.mean(len(r["work"]) for r in replays), 2),
+                    "events": pytest.approx(statistics.mean(len(r["work"]) for r in replays), abs=6e-3),
                     "wall_us": pytest.approx(statistics.mean(walls), abs=1e-3),
                     "busy_us": pytest.approx(statistics.mean(busy), abs=1e-3),
                     "gaps_us": pytest.approx(statistics.mean(w - b for w, b in zip(walls, busy, strict=True)), abs=1e-3),
@@ -189,7 +190,7 @@ def test_graphs(job):
                 }
             )
     got = [{k: r[k] for k in want[0]} for r in job.ask("graphs")]
-    key = lambda r: (r["rank"], r["graph_id"])  # noqa: E731
+    key = lambda r: (r["rank"], r["graph_id"] or 0)  # noqa: E731
     assert sorted(got, key=key) == sorted(want, key=key)
 
 

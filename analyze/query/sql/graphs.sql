@@ -24,7 +24,7 @@ WITH work AS (
     max(w.end_ns) OVER (PARTITION BY w.trace_id, w.launch_id, w.process, w.device ORDER BY w.start_ns, w.event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
   FROM gpu_work AS w
   JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
-  WHERE w.graph_id IS NOT NULL OR w.kind = 'gpu_graph' OR regexp_matches(l.api, '(?i)graphlaunch')
+  WHERE w.graph_id IS NOT NULL OR w.kind = 'gpu_graph' OR launches_graph(l.api)
 ),
 replays AS (
   SELECT trace_id, run, rank, process, device, max(graph_id) AS graph_id, any_value(api) AS api, launch_id, count(*) AS events,

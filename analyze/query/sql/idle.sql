@@ -23,7 +23,7 @@
 --   max_us     longest, µs
 WITH on_device AS ( -- how far all work of the device up to here reaches, and what was before
   SELECT *, max(reach(part, end_ns)) OVER (ROWS UNBOUNDED PRECEDING) AS furthest, coalesce(lag(part) OVER () = part, false) AS later,
-    coalesce(graph_id = lag(graph_id) OVER (), false) AND launch_id IS NOT DISTINCT FROM lag(launch_id) OVER () AS same_graph
+    launch_id = lag(launch_id) OVER () AS same_launch
   FROM (
     SELECT part_number(trace_id, process, device) AS part, stream, start_ns, end_ns, event_index, launch_id, graph_id
     FROM gpu_work
@@ -34,46 +34,42 @@ since AS (
   SELECT *, CASE WHEN later THEN reached(lag(furthest) OVER (), part) END AS since_ns FROM on_device
 ),
 marked AS ( -- where the last gap of the device up to here ended: the device worked during all of a gap of a stream if not within that
-  SELECT part, stream, start_ns, end_ns, event_index, launch_id, graph_id, since_ns, same_graph,
+  SELECT part, stream, start_ns, end_ns, event_index, launch_id, graph_id, since_ns, same_launch,
     max(CASE WHEN NOT later THEN reach(part, -4611686018427387904) WHEN start_ns > since_ns THEN reach(part, start_ns) END) OVER (ROWS UNBOUNDED PRECEDING) AS last_gap
   FROM since
 ),
 on_stream AS (
   SELECT *, max(reach(lane, end_ns)) OVER (ROWS UNBOUNDED PRECEDING) AS furthest, coalesce(lag(lane) OVER () = lane, false) AS later,
-    coalesce(graph_id = lag(graph_id) OVER (), false) AND launch_id IS NOT DISTINCT FROM lag(launch_id) OVER () AS stream_same_graph
+    launch_id = lag(launch_id) OVER () AS stream_same_launch
   FROM (
-    SELECT part, part_number(part, stream, NULL) AS lane, stream, start_ns, end_ns, event_index, launch_id, graph_id, since_ns, same_graph, reached(last_gap, part) AS device_until_ns
+    SELECT part, part_number(part, stream, NULL) AS lane, stream, start_ns, end_ns, event_index, launch_id, graph_id, since_ns, same_launch, reached(last_gap, part) AS device_until_ns
     FROM marked
     ORDER BY lane, start_ns, event_index
   )
 ),
 on_both AS (
-  SELECT part, stream, start_ns, launch_id, since_ns, same_graph, device_until_ns, CASE WHEN later THEN reached(lag(furthest) OVER (), lane) END AS stream_since_ns, stream_same_graph
+  SELECT part, stream, start_ns, launch_id, graph_id, since_ns, same_launch, device_until_ns, CASE WHEN later THEN reached(lag(furthest) OVER (), lane) END AS stream_since_ns, stream_same_launch
   FROM on_stream
 ),
 gaps AS (
-  SELECT part, NULL AS stream, false AS by_stream, launch_id, since_ns, start_ns - since_ns AS gap_ns, same_graph, false AS covered
+  SELECT part, NULL AS stream, false AS by_stream, launch_id, graph_id, since_ns, start_ns - since_ns AS gap_ns, same_launch, false AS covered
   FROM on_both
   WHERE start_ns > since_ns
   UNION ALL
-  SELECT part, stream, true, launch_id, stream_since_ns, start_ns - stream_since_ns, stream_same_graph, device_until_ns <= stream_since_ns
+  SELECT part, stream, true, launch_id, graph_id, stream_since_ns, start_ns - stream_since_ns, stream_same_launch, device_until_ns <= stream_since_ns
   FROM on_both
   WHERE start_ns > stream_since_ns
 ),
-gpus AS (
-  SELECT DISTINCT g.trace_id, g.global_pid AS process, g.device, part_number(g.trace_id, g.global_pid, g.device) AS part
-  FROM gpu_events AS g JOIN selected_traces AS t ON t.trace_id = g.trace_id
-),
 named AS (
   SELECT d.trace_id, d.process, d.device, g.stream, g.by_stream, g.gap_ns, CASE
-    WHEN g.same_graph THEN 'graph'
+    WHEN g.same_launch AND (g.graph_id IS NOT NULL OR launches_graph(l.api)) THEN 'graph'
     WHEN l.start_ns > g.since_ns THEN 'host'
     WHEN g.covered THEN 'other_stream'
     WHEN g.gap_ns < coalesce(getvariable('kernel_gap_ns')::BIGINT, 30000) THEN 'short'
     WHEN l.start_ns IS NULL THEN 'unknown'
     ELSE 'other' END AS reason
   FROM gaps AS g
-  JOIN gpus AS d ON d.part = g.part
+  JOIN gpu_parts AS d ON d.part = g.part
   LEFT JOIN launches AS l ON l.trace_id = d.trace_id AND l.event_index = g.launch_id
 ),
 sums AS (
