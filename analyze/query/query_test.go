@@ -434,3 +434,44 @@ func TestGraphGaps(t *testing.T) {
 		}
 	}
 }
+
+// TestParameters: a value that an analysis does not know is refused.
+func TestParameters(t *testing.T) {
+	root, _ := many(t)
+	db := open(t, root)
+	for _, c := range []struct{ name, set, want string }{
+		{"ops", "group_by = 'shape'", ""},
+		{"ops", "group_by = 'module'", ""},
+		{"ops", "group_by = 'name'", ""},
+		{"ops", "group_by = 'bogus'", "group_by: bogus is none of name, shape, module"},
+		{"kernels", "group_by = 'bogus'", "group_by: bogus is none of"},
+		{"kernels", "kinds = 'all'", ""},
+		{"kernels", "kinds = 'kernels'", ""},
+		{"kernels", "kinds = 'foo'", "kinds: foo is none of kernels, all"},
+	} {
+		variable, _, _ := strings.Cut(c.set, " ")
+		r, err := db.Query(t.Context(), "SET VARIABLE "+c.set+";"+lookup(t, c.name))
+		if err == nil {
+			err = Print(io.Discard, CSV, r)
+		}
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s with %s: %v, want %q", c.name, c.set, err, c.want)
+		}
+		ask(t, db, "RESET VARIABLE "+variable+"; SELECT 1 AS x")
+	}
+}
+
+// TestTopKernel: of kernels with the same time summary names the one that
+// kernels names first.
+func TestTopKernel(t *testing.T) {
+	var work []row
+	for i := range int64(40) {
+		work = append(work, kernel(i, fmt.Sprintf("kernel %02d", (i*7+3)%40), 1000*i, 10, nil))
+	}
+	db, _ := one(t, map[string][]row{"gpu_events": work})
+	for range 10 {
+		if got := ask(t, db, "SELECT top_kernel FROM ("+strings.TrimRight(lookup(t, "summary"), ";\n")+"\n)"); got != "top_kernel\nkernel 00\n" {
+			t.Fatal(got)
+		}
+	}
+}

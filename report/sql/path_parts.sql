@@ -17,15 +17,15 @@
 --   sync           rests of calls behind the work that they wait for, ms
 --   host           everything else on the CPU, ms
 SELECT run, rank, trace_id, producer, iteration, any_value(path_ms) AS path_ms,
-  coalesce(sum(total_ms) FILTER (what = 'compute'), 0) AS compute,
-  coalesce(sum(total_ms) FILTER (what = 'communication'), 0) AS communication,
-  coalesce(sum(total_ms) FILTER (what = 'memory'), 0) AS memory,
-  coalesce(sum(total_ms) FILTER (what = 'launch'), 0) AS launch,
-  coalesce(sum(total_ms) FILTER (what = 'stream'), 0) AS stream,
-  coalesce(sum(total_ms) FILTER (what = 'wait'), 0) AS wait,
-  coalesce(sum(total_ms) FILTER (what = 'call'), 0) AS call,
-  coalesce(sum(total_ms) FILTER (what = 'sync'), 0) AS sync,
-  coalesce(sum(total_ms) FILTER (what = 'host'), 0) AS host
+  round(coalesce(sum(total_ms) FILTER (what = 'compute'), 0), 6) AS compute,
+  round(coalesce(sum(total_ms) FILTER (what = 'communication'), 0), 6) AS communication,
+  round(coalesce(sum(total_ms) FILTER (what = 'memory'), 0), 6) AS memory,
+  round(coalesce(sum(total_ms) FILTER (what = 'launch'), 0), 6) AS launch,
+  round(coalesce(sum(total_ms) FILTER (what = 'stream'), 0), 6) AS stream,
+  round(coalesce(sum(total_ms) FILTER (what = 'wait'), 0), 6) AS wait,
+  round(coalesce(sum(total_ms) FILTER (what = 'call'), 0), 6) AS call,
+  round(coalesce(sum(total_ms) FILTER (what = 'sync'), 0), 6) AS sync,
+  round(coalesce(sum(total_ms) FILTER (what = 'host'), 0), 6) AS host
 FROM report_critical_path
 GROUP BY run, rank, trace_id, producer, iteration
 ORDER BY path_ms DESC, run, rank, trace_id, iteration, producer;

@@ -35,8 +35,8 @@ WITH keyed AS (
       ELSE error('group_by: ' || b || ' is none of name, class, kind, stream, shape, trace, rank, iteration, device') END), ' | ') AS name,
     class, dur_ns
   FROM gpu_work
-  WHERE kind IN ('gpu_kernel', 'gpu_graph')
-    OR coalesce(getvariable('kinds')::VARCHAR, CASE WHEN regexp_matches(getvariable('group_by')::VARCHAR, 'class|kind') THEN 'all' END, 'kernels') = 'all'
+  WHERE CASE coalesce(getvariable('kinds')::VARCHAR, CASE WHEN regexp_matches(getvariable('group_by')::VARCHAR, 'class|kind') THEN 'all' END, 'kernels')
+    WHEN 'all' THEN true WHEN 'kernels' THEN kind IN ('gpu_kernel', 'gpu_graph') ELSE error('kinds: ' || getvariable('kinds') || ' is none of kernels, all') END
 )
 SELECT
   name,

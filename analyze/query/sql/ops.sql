@@ -27,7 +27,10 @@ SELECT
   round(sum(gpu_self_ns) / 1e6, 3) AS gpu_self_ms,
   sum(gpu_events)::BIGINT AS gpu_events,
   round(100.0 * sum(gpu_self_ns) / nullif(sum(sum(gpu_self_ns)) OVER (), 0), 2) AS gpu_share_pct
-FROM host_times('cpu_op', coalesce(getvariable('group_by')::VARCHAR = 'shape', false), coalesce(getvariable('group_by')::VARCHAR = 'module', false))
+FROM host_times('cpu_op',
+  CASE coalesce(getvariable('group_by')::VARCHAR, 'name') WHEN 'shape' THEN true WHEN 'name' THEN false WHEN 'module' THEN false
+    ELSE error('group_by: ' || getvariable('group_by') || ' is none of name, shape, module') END,
+  coalesce(getvariable('group_by')::VARCHAR = 'module', false))
 GROUP BY ALL
 ORDER BY sum(gpu_self_ns) DESC, sum(self_ns) DESC, name, shape, module
 LIMIT coalesce(getvariable('top')::BIGINT, 25);

@@ -21,7 +21,7 @@ WITH work AS (
   SELECT trace_id, count(*) FILTER (kind = 'gpu_kernel') AS kernels, sum(dur_ns) AS ns FROM gpu_work GROUP BY ALL
 ),
 tops AS (
-  SELECT trace_id, max_by(name, ns) AS name FROM (
+  SELECT trace_id, min_by(name, (-ns, name)) AS name FROM ( -- of equal sums the name that kernels has first
     SELECT trace_id, name, sum(dur_ns) AS ns FROM gpu_work WHERE kind = 'gpu_kernel' GROUP BY ALL
   ) GROUP BY ALL
 ),
