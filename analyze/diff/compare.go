@@ -17,7 +17,9 @@ type Row struct {
 	Delta          float64 // of what is compared: TotalB - TotalA, of iterations MeanB - MeanA
 	Percent        float64 // Delta of the value of A; NaN where that is 0
 	ShareA, ShareB float64 // of all rows of the kind's unit, %
-	Noise          *Noise  // nil with fewer than MinTraces on a side
+	TracesA        int     // that the row is judged by, of A: of iterations, those that have some
+	TracesB        int     // the same of B
+	Noise          *Noise  // nil with fewer than MinTraces of them on a side
 	Verdict        string
 }
 
@@ -38,13 +40,12 @@ const (
 // Compare compares two sides.
 func Compare(a, b *Side) *Report {
 	r := &Report{TracesA: len(a.traces), TracesB: len(b.traces)}
-	judged := r.TracesA >= MinTraces && r.TracesB >= MinTraces
 
 	total := func(name string, count, value func(totals) int64) {
 		row := Row{Key: Key{Kind: "total", Name: name}}
 		va, vb := column(a.traces, value), column(b.traces, value)
 		row.fill(column(a.traces, count), va, column(b.traces, count), vb)
-		row.judge(judged, va, vb)
+		row.judge(va, vb)
 		r.Totals = append(r.Totals, row)
 	}
 	total(TotalBusy, func(t totals) int64 { return t.gpuEvents }, func(t totals) int64 { return t.busyNS })
@@ -65,7 +66,7 @@ func Compare(a, b *Side) *Report {
 		ca, va := a.values(k)
 		cb, vb := b.values(k)
 		row.fill(ca, va, cb, vb)
-		row.judge(judged, va, vb)
+		row.judge(va, vb)
 		sumA[k.Kind == "op_cpu"] += row.TotalA
 		sumB[k.Kind == "op_cpu"] += row.TotalB
 		r.Rows = append(r.Rows, row)
@@ -78,8 +79,8 @@ func Compare(a, b *Side) *Report {
 	slices.SortFunc(r.Rows, func(x, y Row) int {
 		return cmp.Or(cmp.Compare(y.Delta, x.Delta), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Shape, y.Shape), cmp.Compare(x.Class, y.Class))
 	})
-	r.verdicts(r.Totals)
-	r.verdicts(r.Rows)
+	verdicts(r.Totals)
+	verdicts(r.Rows)
 	return r
 }
 
@@ -106,8 +107,8 @@ func iterations(a, b *Side) (Row, bool) {
 	if len(va) > 0 && len(vb) > 0 {
 		row.Delta = row.MeanB - row.MeanA
 		row.Percent = percent(row.Delta, row.MeanA)
-		row.judge(len(va) >= MinTraces && len(vb) >= MinTraces, va, vb)
 	}
+	row.judge(va, vb)
 	return row, true
 }
 
@@ -126,8 +127,10 @@ func (r *Row) fill(countA, totalA, countB, totalB []float64) {
 	r.Percent = percent(r.Delta, r.TotalA)
 }
 
-func (r *Row) judge(enough bool, a, b []float64) {
-	if enough {
+// judge compares two samples of one value per trace.
+func (r *Row) judge(a, b []float64) {
+	r.TracesA, r.TracesB = len(a), len(b)
+	if min(r.TracesA, r.TracesB) >= MinTraces {
 		n := welch(a, b)
 		r.Noise = &n
 	}
@@ -135,7 +138,7 @@ func (r *Row) judge(enough bool, a, b []float64) {
 
 // verdicts judges the rows of one table. Holm's correction keeps the chance of
 // any wrong verdict in the table at the level of one.
-func (r *Report) verdicts(rows []Row) {
+func verdicts(rows []Row) {
 	var tested []*Row
 	for i := range rows {
 		row := &rows[i]
@@ -145,7 +148,11 @@ func (r *Report) verdicts(rows []Row) {
 		case row.Kind != "total" && row.CountB == 0:
 			row.Verdict = "only in A"
 		case row.Noise == nil:
-			row.Verdict = fmt.Sprintf("no verdict: %d and %d traces, %d each needed", r.TracesA, r.TracesB, MinTraces)
+			of := "traces"
+			if row.Name == TotalIteration {
+				of = "traces with iterations"
+			}
+			row.Verdict = fmt.Sprintf("no verdict: %d and %d %s, %d each needed", row.TracesA, row.TracesB, of, MinTraces)
 		default:
 			row.Verdict = "no difference"
 			tested = append(tested, row)

@@ -31,8 +31,8 @@ func ParseGate(text string) (Gate, error) {
 }
 
 // Check returns what breaks the limit. A regression that is no more than noise
-// breaks none; where there are too few traces to tell, the plain figures
-// count. minShare is the share of the time of a side, in %, below which a
+// breaks none; the plain figures of a row count where too few traces have it to
+// tell. minShare is the share of the time of a side, in %, below which a
 // kernel or operator does not count. An error says that the comparison has no
 // such figure.
 func (g Gate) Check(r *Report, minShare float64) ([]string, error) {
@@ -59,9 +59,14 @@ func (g Gate) Check(r *Report, minShare float64) ([]string, error) {
 	}
 	var broken []string
 	for _, row := range list {
-		if row.Percent > g.percent && (row.Noise == nil || row.Verdict == "slower") {
-			broken = append(broken, fmt.Sprintf("%s %s: +%.2f%%, limit %g%%", row.Kind, row.Name, row.Percent, g.percent))
+		if row.Percent <= g.percent || row.Noise != nil && row.Verdict != "slower" {
+			continue
 		}
+		text := fmt.Sprintf("%s %s: +%.2f%%, limit %g%%", row.Kind, row.Name, row.Percent, g.percent)
+		if row.Noise == nil {
+			text += "; " + row.Verdict
+		}
+		broken = append(broken, text)
 	}
 	return broken, nil
 }

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -88,5 +89,55 @@ func TestParseGate(t *testing.T) {
 		if _, err := ParseGate(text); err == nil {
 			t.Errorf("%q is taken", text)
 		}
+	}
+}
+
+// TestFewIterations: of six traces a side four have iterations, which are too few
+// to judge these, and enough to judge the rest.
+func TestFewIterations(t *testing.T) {
+	side := func(ns int64) *Side {
+		s := &Side{}
+		for i := range int64(6) {
+			one := totals{busyNS: 100 + i, summedNS: 100 + i, gpuEvents: 1}
+			if i < 4 {
+				one.iterations, one.iterationNS = 2, 2*ns+i
+			}
+			s.traces = append(s.traces, one)
+		}
+		return s
+	}
+	r := Compare(side(100), side(120))
+	want := map[string]string{
+		TotalBusy:      "6 and 6: no difference",
+		TotalSummed:    "6 and 6: no difference",
+		TotalIteration: "4 and 4: no verdict: 4 and 4 traces with iterations, 5 each needed",
+	}
+	for _, row := range r.Totals {
+		if got := fmt.Sprintf("%d and %d: %s", row.TracesA, row.TracesB, row.Verdict); got != want[row.Name] {
+			t.Errorf("%s: %s, want %s", row.Name, got, want[row.Name])
+		}
+	}
+	for text, want := range map[string]string{
+		"iteration>5%":  "[total iteration wall time: +19.85%, limit 5%; no verdict: 4 and 4 traces with iterations, 5 each needed]",
+		"iteration>25%": "[]",
+		"gpu>0%":        "[]",
+	} {
+		g, err := ParseGate(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if broken, err := g.Check(r, 1); err != nil || fmt.Sprint(broken) != want {
+			t.Errorf("%s: %v, %v, want %s", text, broken, err, want)
+		}
+	}
+
+	// With no iterations on a side there is nothing to compare.
+	b := side(120)
+	for i := range b.traces {
+		b.traces[i].iterations, b.traces[i].iterationNS = 0, 0
+	}
+	r = Compare(side(100), b)
+	if row := r.Totals[2]; row.Verdict != "no verdict: 4 and 0 traces with iterations, 5 each needed" || !math.IsNaN(row.Percent) {
+		t.Errorf("%+v", row)
 	}
 }

@@ -45,8 +45,8 @@ no verdict. Ranks of one run are not independent: better compare several runs.
 --fail-on '>5%' exits with 4 where the GPU busy time grew by more than 5 %;
 'summed>5%' looks at summed GPU time, 'iteration>5%' at the mean length of
 iterations, 'kernel>5%' at every matched row with --min-share of the time.
-Where there are enough traces, a change without the verdict "slower" breaks no
-limit.`,
+A row with a verdict breaks a limit only where that is "slower"; of one without,
+which too few traces have, the plain figures count.`,
 		Example: `  tracelake diff lake:run=before lake:run=after --top 20
   tracelake diff old.json.gz new.json.gz --fail-on '>5%' --fail-on 'kernel>20%'`,
 		Args: arguments(2, 2, "give two sides"),
