@@ -141,7 +141,7 @@ func TestCheck(t *testing.T) {
 			h.listing()
 			os.Remove(h.path("merges.txt"))
 		}, []string{"missing_file merges.txt"}},
-		{"cut file beside whole shards", all, func(h *hub) { sharded(h); h.add("model.safetensors", tensors("a")[:20]) }, []string{"bad_safetensors model.safetensors"}},
+		{"cut file beside whole shards", all, func(h *hub) { sharded(h); h.add("model.safetensors", tensors("a")[:20]) }, []string{"wrong_size model.safetensors"}},
 		{"whole shards beside a cut file", Need{Weights: true, ShardsFirst: true}, func(h *hub) { sharded(h); h.add("model.safetensors", tensors("a")[:20]) }, nil},
 		{"whole file beside cut shards", all, func(h *hub) {
 			sharded(h)

@@ -516,8 +516,15 @@ func TestExec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", left)); len(state) > 0 && !strings.Contains(string(state), ") Z ") {
-		t.Errorf("still there: %s", state)
+	for tries := 0; ; tries++ { // a killed process takes a moment to go
+		state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", left))
+		if len(state) == 0 || strings.Contains(string(state), ") Z ") {
+			break
+		}
+		if tries == 500 {
+			t.Fatalf("still there: %s", state)
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
