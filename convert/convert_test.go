@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"tracelake/internal/store/storetest"
 	"tracelake/schema/lake"
 )
 
@@ -240,6 +241,72 @@ func TestEqualFailures(t *testing.T) {
 	}
 	if merged, err := l.Compact(t.Context(), lake.CompactOptions{TargetBytes: 1 << 20}); err != nil || merged.Merged != 8 {
 		t.Errorf("%+v, %v", merged, err)
+	}
+}
+
+// TestReplacedFile: a file counts once, with what it holds now, whatever it was
+// when it was first imported, and nothing is lost that only the dataset has.
+func TestReplacedFile(t *testing.T) {
+	full, err := os.ReadFile(filepath.Join(demo, "serving/rank0.pt.trace.json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	another, err := os.ReadFile(filepath.Join(demo, "cpu/hf_eval_plain.json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rows = "SELECT count(*), count(*) FILTER (outcome = 'ok'), count(duplicate_of), (SELECT count(DISTINCT trace_id) FROM cpu_events) FROM traces"
+	for _, how := range []string{"directory", "directory, members", "bucket"} {
+		t.Run(how, func(t *testing.T) {
+			o := Options{Output: filepath.Join(t.TempDir(), "lake"), Member: strings.Contains(how, "members")}
+			if how == "bucket" {
+				o.Output = storetest.Start(t).URL("lake")
+			}
+			dir := filepath.Join(t.TempDir(), "in")
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			holds := func(name string, data []byte) {
+				t.Helper()
+				if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			imports := func(o Options, replaced int, want string) (notices []string) {
+				t.Helper()
+				_, sum := mustRun(t, o, dir)
+				if o.Member {
+					o.Member, o.Writer = false, "tracelake test"
+					_, sum = list(t, o, dir)
+				}
+				if sum.Replaced != replaced {
+					t.Errorf("%d replaced, want %d", sum.Replaced, replaced)
+				}
+				expect(t, o.Output, rows, want)
+				return sum.Notices
+			}
+			holds("t.json.gz", []byte("\x1f\x8b cut"))
+			imports(o, 0, "1 0 0 0")
+			holds("t.json.gz", full[:300])
+			imports(o, 1, "1 0 0 0")
+			holds("t.json.gz", full)
+			imports(o, 1, "1 1 0 1")
+			holds("t.json.gz", nil) // which says nothing
+			imports(o, 0, "2 1 0 1")
+			holds("t.json.gz", full)
+			imports(o, 1, "1 1 0 1")
+			holds("copy.json.gz", full)
+			imports(o, 0, "2 2 1 1")
+			holds("t.json.gz", another)
+			if notices := imports(o, 0, "3 3 1 2"); len(notices) == 0 || !strings.Contains(notices[0], "stays") {
+				t.Errorf("notices %v", notices)
+			}
+			holds("copy.json.gz", another)
+			imports(o, 2, "2 2 1 1")
+			holds("t.json.gz", full)
+			o.Run = "after"
+			imports(o, 0, "3 3 1 2")
+		})
 	}
 }
 

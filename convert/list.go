@@ -9,12 +9,17 @@ import (
 // List tells which inputs the dataset holds already, converts none, and does
 // what concerns the dataset as a whole and not one input: it removes what dead
 // writers left, merges files where Options.TargetFileSize asks for it, takes out
-// what earlier attempts of jobs left, and writes views.sql. Who distributes
+// what earlier attempts of jobs left and what files held before they were replaced,
+// and writes views.sql. Who distributes
 // inputs over many processes with Options.Member calls it before and after.
 func (i *Importer) List(ctx context.Context, found Found, report func(Report)) (Summary, error) {
 	c := i.c
 	sum := Summary{Ignored: found.Ignored, EmptyJobs: found.EmptyJobs}
 	jobs := jobsDone{}
+	files, err := c.held(found.Inputs)
+	if err != nil {
+		return sum, err
+	}
 	for _, in := range found.Inputs {
 		rep := Report{Path: in.Path, Unit: in.unit(), Bytes: in.Bytes, Failed: in.Problem}
 		if src, err := in.source(); in.Problem == "" && err != nil {
@@ -31,9 +36,10 @@ func (i *Importer) List(ctx context.Context, found Found, report func(Report)) (
 			sum.Skipped++
 		}
 		jobs.add(in, &rep)
+		files.add(in, &rep)
 		report(rep)
 	}
-	return sum, c.finish(ctx, found.Inputs, jobs, &sum)
+	return sum, c.finish(ctx, found.Inputs, jobs, files, &sum)
 }
 
 // unit is what to convert for an input: the input itself, or the output of the

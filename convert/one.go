@@ -370,7 +370,7 @@ func (c *importer) withoutRows(in Input, src lake.Source, sum, duplicateOf strin
 	}
 	_, err = txn.Commit(lake.Record{
 		TraceID: rep.TraceID, ContentDigest: sum, Source: src, Options: c.o.keyFor(in), Run: rep.Run, Job: in.lakeJob(), Outcome: rep.Outcome,
-		Reason: rep.Reason, Diagnostics: countCodes(d), Rows: rows, Ext: c.ext(),
+		Reason: rep.Reason, DuplicateOf: duplicateOf, Diagnostics: countCodes(d), Rows: rows, Ext: c.ext(),
 	}, lake.Always)
 	return err
 }

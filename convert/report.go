@@ -111,6 +111,7 @@ type Summary struct {
 	Ignored    int           `json:"ignored"`    // files in directories that do not look like traces
 	EmptyJobs  int           `json:"empty_jobs"` // jobs of collect without a trace or a table
 	Superseded int           `json:"superseded"` // traces of earlier attempts of jobs, taken out
+	Replaced   int           `json:"replaced"`   // traces of files that hold another one by now, taken out
 	Events     int64         `json:"events"`
 	GPUEvents  int64         `json:"gpu_events"`
 	Linked     int64         `json:"linked_gpu_events"`

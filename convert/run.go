@@ -69,8 +69,15 @@ func (i *Importer) Import(ctx context.Context, found Found, report func(Report))
 		wg    sync.WaitGroup
 		queue = make(chan Input)
 		jobs  = jobsDone{}
+		files held
 		mem   = newBudget(o.MaxMemory)
 	)
+	if !o.Member {
+		var err error
+		if files, err = c.held(inputs); err != nil {
+			return sum, err
+		}
+	}
 	for range min(o.Workers, len(inputs)) {
 		wg.Add(1)
 		go func() {
@@ -90,6 +97,9 @@ func (i *Importer) Import(ctx context.Context, found Found, report func(Report))
 				default:
 					sum.add(&rep)
 					jobs.add(in, &rep)
+					if !o.Member {
+						files.add(in, &rep)
+					}
 					if report != nil {
 						report(rep)
 					}
@@ -118,11 +128,11 @@ feed:
 	if o.Member {
 		return sum, nil
 	}
-	return sum, c.finish(ctx, inputs, jobs, &sum)
+	return sum, c.finish(ctx, inputs, jobs, files, &sum)
 }
 
 // finish does what concerns the dataset as a whole once inputs are in it.
-func (c *importer) finish(ctx context.Context, inputs []Input, jobs jobsDone, sum *Summary) (err error) {
+func (c *importer) finish(ctx context.Context, inputs []Input, jobs jobsDone, files held, sum *Summary) (err error) {
 	if err := c.lake.Refresh(); lake.OnlyDamaged(err) { // what was imported is whole, the rest waits
 		sum.Notices = strings.Split(err.Error(), "\n")
 		return nil
@@ -130,9 +140,14 @@ func (c *importer) finish(ctx context.Context, inputs []Input, jobs jobsDone, su
 	if sum.Superseded, err = c.supersede(jobs); err != nil {
 		return err
 	}
-	if sum.Notices, err = c.runNotices(inputs); err != nil {
+	if err := c.outdate(files, sum); err != nil {
 		return err
 	}
+	runs, err := c.runNotices(inputs)
+	if err != nil {
+		return err
+	}
+	sum.Notices = append(sum.Notices, runs...)
 	if c.o.TargetFileSize > 0 {
 		done, err := c.lake.Compact(ctx, lake.CompactOptions{
 			TargetBytes: c.o.TargetFileSize, Runs: c.runsOf(inputs), Compression: c.o.Compression,

@@ -364,6 +364,9 @@ func printSummary(w io.Writer, s *convert.Summary, o *convertOptions) {
 	if s.Superseded > 0 {
 		fmt.Fprintf(w, "%d traces of earlier attempts of jobs were replaced\n", s.Superseded)
 	}
+	if s.Replaced > 0 {
+		fmt.Fprintf(w, "%d traces of files that hold another one by now were taken out\n", s.Replaced)
+	}
 	if s.Ignored > 0 {
 		fmt.Fprintf(w, "%d files do not look like traces and were ignored\n", s.Ignored)
 	}

@@ -58,10 +58,11 @@ type Record struct {
 	WorldSize     *int64           `json:"world_size"`
 	Outcome       string           `json:"outcome"`
 	Reason        string           `json:"outcome_reason,omitempty"`
-	Diagnostics   map[string]int64 `json:"diagnostics"`   // occurrences by code
-	Job           *Job             `json:"job,omitempty"` // of collect, where the trace comes from one
-	Ext           string           `json:"-"`             // extension of the parts where it is not .parquet
-	Rows          map[string]int64 `json:"-"`             // rows by table; becomes File.Rows
+	DuplicateOf   string           `json:"duplicate_of,omitempty"` // trace that holds the rows, where this one has none
+	Diagnostics   map[string]int64 `json:"diagnostics"`            // occurrences by code
+	Job           *Job             `json:"job,omitempty"`          // of collect, where the trace comes from one
+	Ext           string           `json:"-"`                      // extension of the parts where it is not .parquet
+	Rows          map[string]int64 `json:"-"`                      // rows by table; becomes File.Rows
 }
 
 // PathRank returns the rank that stands in the paths of the trace.
@@ -108,6 +109,8 @@ func (r *Record) check() error {
 		return fmt.Errorf("lake: trace ID %q is not 16 hexadecimal digits", r.TraceID)
 	case !ValidRun(r.Run):
 		return fmt.Errorf("lake: run %q is not a slug", r.Run)
+	case r.DuplicateOf != "" && !traceIDPattern.MatchString(r.DuplicateOf):
+		return fmt.Errorf("lake: duplicate of %q, which is no trace ID", r.DuplicateOf)
 	case r.Rank != nil && *r.Rank < 0:
 		return fmt.Errorf("lake: rank %d is negative", *r.Rank)
 	}

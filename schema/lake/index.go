@@ -238,7 +238,8 @@ func (l *Lake) Files(table string) ([]string, error) {
 
 // Done reports whether a file was imported with the same options: its path,
 // size and modification time are those of a commit, and the files of the
-// commit are in place. It does not look at the content.
+// commit are in place, and so is the trace that holds its rows where it has none.
+// It does not look at the content.
 func (l *Lake) Done(src Source, options string) (Commit, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -246,10 +247,37 @@ func (l *Lake) Done(src Source, options string) (Commit, bool) {
 		return Commit{}, false
 	}
 	c, ok := l.idx.commits[l.idx.bySource[src]]
-	if ok && c.Options == options && l.present(&c) {
+	if ok && c.Options == options && l.present(&c) && l.rowsThere(&c) {
 		return c, true
 	}
 	return Commit{}, false
+}
+
+// rowsThere reports whether the trace is there that a twin refers to. It may have
+// been taken out while the twin was committed.
+func (l *Lake) rowsThere(c *Commit) bool {
+	if _, known := l.idx.commits[c.DuplicateOf]; known || c.DuplicateOf == "" {
+		return true
+	}
+	_, err := l.readCommit(c.DuplicateOf)
+	return err == nil
+}
+
+// Holding returns the traces that came from some files, by path, as far as this
+// process knows the lake.
+func (l *Lake) Holding(paths map[string]bool) (map[string][]string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.load(); err != nil && !OnlyDamaged(err) {
+		return nil, err
+	}
+	out := map[string][]string{}
+	for id, c := range l.idx.commits {
+		if paths[c.Source.Path] {
+			out[c.Source.Path] = append(out[c.Source.Path], id)
+		}
+	}
+	return out, nil
 }
 
 // DoneContent returns the trace with the given content, whatever its path and

@@ -263,19 +263,140 @@ func TestRejection(t *testing.T) {
 	if _, err := l.Commits(); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.retire(c.TraceID, nil); err != nil {
+	if err := l.remove(c.TraceID); err != nil {
 		t.Fatal(err)
-	}
-	// A later version can read it: the rejection goes.
-	if _, err := put(l, record("bad", "job", nil), false); err != nil {
-		t.Fatal(err)
-	}
-	commits, err := l.Commits()
-	if err != nil || len(commits) != 1 || commits[0].Outcome != OutcomeOK {
-		t.Errorf("commits %+v, %v", commits, err)
 	}
 	if parts, _ := tree(t, root); len(parts) != 2 {
 		t.Errorf("parts %v", parts)
+	}
+}
+
+// TestOutdate: what a file held before goes when it holds something else, unless
+// that would lose something.
+func TestOutdate(t *testing.T) {
+	const path, elsewhere = "/in/t.json", "/in/copy.json"
+	old := record("old", "job", new(int64(1)))
+	old.Source.Path = path
+	change := func(r Record, f func(*Record)) *Record { f(&r); return &r }
+	twin := change(record("twin", "job", nil), func(r *Record) { r.Source.Path, r.DuplicateOf = elsewhere, old.TraceID })
+	job := func(attempt string) func(*Record) {
+		return func(r *Record) { r.Job = &Job{Dir: "/out", Attempt: attempt} }
+	}
+	rejected := func(r *Record) { r.Outcome = OutcomeRejected }
+	for name, x := range map[string]struct {
+		old        *Record
+		now        func(*Record)
+		twin       *Record
+		gone, kept bool
+	}{
+		"completed":                     {gone: true},
+		"completed, rank unknown":       {now: func(r *Record) { r.Rank = nil }, gone: true},
+		"another run":                   {now: func(r *Record) { r.Run = "other" }},
+		"another rank":                  {now: func(r *Record) { r.Rank = new(int64(2)) }},
+		"another file":                  {now: func(r *Record) { r.Source.Path = elsewhere }},
+		"now rejected":                  {now: rejected},
+		"rejected before":               {old: change(old, rejected), now: func(r *Record) { r.Run = "other" }, gone: true},
+		"rejected twice":                {old: change(old, rejected), now: rejected, gone: true},
+		"was a twin":                    {old: change(old, func(r *Record) { r.DuplicateOf = twin.TraceID }), gone: true},
+		"has a twin":                    {twin: twin, kept: true},
+		"another attempt of a job":      {old: change(old, job("1")), now: job("2")},
+		"the same attempt of a job":     {old: change(old, job("1")), now: job("1"), gone: true},
+		"of a job, imported on its own": {old: change(old, job("1"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := create(t, t.TempDir())
+			if x.old == nil {
+				x.old = &old
+			}
+			now := record("new", "job", new(int64(1)))
+			now.Source.Path = path
+			if x.now != nil {
+				x.now(&now)
+			}
+			before := map[string][]string{}
+			for _, rec := range []*Record{x.old, x.twin, &now} {
+				if rec == nil {
+					continue
+				}
+				if _, err := put(l, *rec, false); err != nil {
+					t.Fatal(err)
+				}
+				if rec != &now {
+					before[rec.Source.Path] = append(before[rec.Source.Path], rec.TraceID)
+				}
+			}
+			if held, err := l.Holding(map[string]bool{path: true}); err != nil || !slices.Contains(held[path], x.old.TraceID) || held[elsewhere] != nil {
+				t.Errorf("holding %v, %v", held, err)
+			}
+			gone, kept, err := l.Outdate(before, map[string]map[string]bool{path: {now.TraceID: true}}, func(_, _ *Commit) bool { return false })
+			if err != nil || (len(gone) == 1) != x.gone || (len(kept) == 1) != x.kept {
+				t.Errorf("gone %v, kept %v, %v", gone, kept, err)
+			}
+			if _, err := l.readCommit(x.old.TraceID); errors.Is(err, os.ErrNotExist) != x.gone {
+				t.Error(err)
+			}
+			// What came meanwhile is not known to be older.
+			if gone, kept, err := l.Outdate(nil, map[string]map[string]bool{path: {old.TraceID: true}}, nil); len(gone)+len(kept) > 0 || err != nil {
+				t.Errorf("gone %v, kept %v, %v", gone, kept, err)
+			}
+		})
+	}
+}
+
+// TestOutdateShared: rows of other traces stay in the files that a trace shared
+// with them, and a trace that was imported again from elsewhere meanwhile stays.
+func TestOutdateShared(t *testing.T) {
+	l := compacted(t)
+	was := record("trace 2", "job", nil)
+	now, err := putRows(l, "new", 0, 7, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.Source.Path = was.Source.Path
+	if err := l.write(commitPath(now.TraceID), &now, replaceFile); err != nil {
+		t.Fatal(err)
+	}
+	before := map[string][]string{was.Source.Path: {was.TraceID}}
+	held := map[string]map[string]bool{was.Source.Path: {now.TraceID: true}}
+	if gone, _, err := l.Outdate(before, held, nil); err != nil || len(gone) != 1 {
+		t.Fatal(gone, err)
+	}
+	if commits, err := l.Commits(); err != nil || len(commits) != 6 {
+		t.Errorf("%d traces, %v", len(commits), err)
+	}
+	compact(t, l)
+	c, err := l.readCommit(now.TraceID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Source.MTimeNS++
+	if err := l.removeAs(now.TraceID, &c); !errors.Is(err, errOther) {
+		t.Error(err)
+	}
+}
+
+// TestTwinWithoutRows: a twin counts as done as long as the trace is there that has
+// its rows.
+func TestTwinWithoutRows(t *testing.T) {
+	l := create(t, t.TempDir())
+	of, twin := record("same", "job", nil), record("twin", "job", nil)
+	twin.DuplicateOf = of.TraceID
+	for _, rec := range []Record{of, twin} {
+		if _, err := put(l, rec, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := create(t, l.root)
+	for _, want := range []bool{true, false} {
+		if _, ok := other.Done(twin.Source, ""); ok != want {
+			t.Errorf("done: %v, want %v", ok, want)
+		}
+		if err := l.remove(of.TraceID); err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Refresh(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -351,6 +472,7 @@ func TestBadRecords(t *testing.T) {
 		"trace ID": func(r *Record) { r.TraceID = "../../../../x" },
 		"run":      func(r *Record) { r.Run = "../x" },
 		"rank":     func(r *Record) { r.Rank = new(int64(-1)) },
+		"twin":     func(r *Record) { r.DuplicateOf = "../../x" },
 	} {
 		rec := record("x", "job", nil)
 		change(&rec)

@@ -181,7 +181,7 @@ func (t *Txn) Commit(rec Record, replace func(old *Commit) bool) (c Commit, err 
 		return c, fmt.Errorf("lake: %w", err)
 	}
 	unlessThere := func() error { return t.l.duplicate(&c, replace) }
-	release, err := t.l.holdTrace(rec.TraceID, unlessThere, rec.TraceID, RejectedTraceID(c.ContentDigest, c.Source.Path))
+	release, err := t.l.holdTrace(rec.TraceID, unlessThere)
 	if err != nil {
 		return c, err
 	}
@@ -190,9 +190,9 @@ func (t *Txn) Commit(rec Record, replace func(old *Commit) bool) (c Commit, err 
 }
 
 // holdTrace makes this process the only one that publishes or removes a trace,
-// with none of the traces apart sharing files with others; see Lake.apart for
-// first. An object store has no locks: there the creation of the commit decides.
-func (l *Lake) holdTrace(traceID string, first func() error, apart ...string) (release func(), err error) {
+// with the trace sharing no files with others; see Lake.apart for first. An object
+// store has no locks: there the creation of the commit decides.
+func (l *Lake) holdTrace(traceID string, first func() error) (release func(), err error) {
 	if l.Remote() {
 		if first != nil {
 			err = first()
@@ -203,7 +203,7 @@ func (l *Lake) holdTrace(traceID string, first func() error, apart ...string) (r
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
-	layout, err := l.apart(first, apart...)
+	layout, err := l.apart(first, traceID)
 	if err != nil {
 		filelock.Release(lock)
 		return nil, err
@@ -440,15 +440,11 @@ func (t *Txn) tidyUp(c, old *Commit, goes, placed map[string]bool) error {
 			errs = append(errs, fmt.Errorf("lake: %w", err))
 		}
 	}
-	if c.Outcome != OutcomeRejected {
-		errs = append(errs, t.l.retire(RejectedTraceID(c.ContentDigest, c.Source.Path), c.Files))
-	}
 	return errors.Join(errs...)
 }
 
-// retire takes a trace out of the lake: a rejection that no longer holds. Its
-// parts may have the names of the files that follow it.
-func (l *Lake) retire(traceID string, keep []File) error {
+// retire takes a trace out of the lake. The caller holds it.
+func (l *Lake) retire(traceID string) error {
 	c, err := l.readCommit(traceID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -463,7 +459,7 @@ func (l *Lake) retire(traceID string, keep []File) error {
 	l.idx.drop(traceID)
 	l.mu.Unlock()
 	for _, f := range c.Files {
-		if !f.Shared && !slices.ContainsFunc(keep, func(k File) bool { return k.Path == f.Path }) {
+		if !f.Shared {
 			_ = l.at.remove(f.Path) // Sweep tries again
 		}
 	}
