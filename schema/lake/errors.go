@@ -47,6 +47,6 @@ func OnlyDamaged(err error) bool {
 	if _, is := err.(*DamagedError); is { //nolint:errorlint // what it wraps does not count
 		return true
 	}
-	all, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the same
+	all, ok := err.(interface{ Unwrap() []error })
 	return ok && !slices.ContainsFunc(all.Unwrap(), func(err error) bool { return !OnlyDamaged(err) })
 }
