@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -209,7 +211,11 @@ func (o *objects) merge(ctx context.Context, l *Lake, dir string, bin []*part, r
 	if err != nil {
 		return f, err
 	}
-	if err := o.put(filepath.Join(tmp.Path(), path.Base(f.Path)), f.Path); err != nil {
+	file := filepath.Join(tmp.Path(), path.Base(f.Path))
+	if o.restsAt(f.Path) {
+		f.Path = path.Join(dir, mergedName(append(names, randomName())))
+	}
+	if err := o.put(file, f.Path); err != nil {
 		return f, fmt.Errorf("lake: %w", err)
 	}
 	for _, p := range bin {
@@ -453,6 +459,45 @@ func (o *objects) live(l *Lake) (map[string]bool, error) {
 		}
 	}
 	return live, nil
+}
+
+// youngPart is the age up to which a part without a commit is taken for that of an
+// import that goes on or was just killed. Whoever removes such parts waits longer.
+const youngPart = time.Hour
+
+// restsAt reports whether an object of a name is there that somebody may be about
+// to remove, since no commit names it and it is not young.
+func (o *objects) restsAt(rel string) bool {
+	info, err := o.s.Stat(context.Background(), o.prefix+rel)
+	return err == nil && time.Since(info.Modified) > youngPart
+}
+
+// maybeRemoved reports whether another process may be about to remove parts that
+// have the names of those of a commit that is not there yet: it found them without
+// a commit, or merged them when they had one. Where the parts are young, they are
+// those of a writer of the same bytes, alive or killed, and are taken over.
+func (o *objects) maybeRemoved(c *Commit) bool {
+	ours := map[string]bool{}
+	for _, f := range c.Files {
+		ours[f.Path] = true
+	}
+	begun, err := o.unfinished()
+	if err != nil {
+		return true // nobody knows
+	}
+	for _, r := range begun {
+		if slices.ContainsFunc(r.Remove, func(p string) bool { return ours[p] }) {
+			return true
+		}
+	}
+	var resting atomic.Bool
+	_ = beside(flushedAtOnce, c.Files, func(f *File) error { // which returns no error
+		if o.restsAt(f.Path) {
+			resting.Store(true)
+		}
+		return nil
+	})
+	return resting.Load()
 }
 
 // Clean takes rows that no longer count out of shared files, and finishes what a

@@ -388,6 +388,93 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
+// whileRemoving calls f when a process is about to remove an object, and tells
+// whether that came to pass.
+func whileRemoving(s *storetest.S3, rel string, f func()) (came func() bool) {
+	var once atomic.Bool
+	s.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, rel) && !once.Swap(true) {
+			f()
+		}
+		return false
+	})
+	return func() bool { s.Fail(nil); return once.Load() }
+}
+
+// TestRemovedLate: a part that a process found without a commit is not what another
+// process imports in the moment before it is removed.
+func TestRemovedLate(t *testing.T) {
+	id := record("trace 2", "job", nil).TraceID
+	again := func(t *testing.T, l *Lake, n int, replace bool) {
+		t.Helper()
+		if _, err := putRows(l, "trace 2", 0, n, replace); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, meanwhile := range map[string]func(*testing.T, *Lake){
+		"replaced twice": func(t *testing.T, l *Lake) {
+			again(t, l, 40, true)
+			again(t, l, 40, true)
+		},
+		"removed and imported": func(t *testing.T, l *Lake) {
+			if err := l.remove(id); err != nil {
+				t.Error(err)
+			}
+			again(t, l, 40, false)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := storetest.Start(t)
+			l := bucket(t, s)
+			putSix(t, l)
+			c, err := l.readCommit(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			came := whileRemoving(s, c.Files[0].Path, func() { meanwhile(t, bucket(t, s)) })
+			if _, err := l.Compact(t.Context(), CompactOptions{TargetBytes: smallTarget}); err != nil {
+				t.Fatal(err)
+			}
+			if !came() {
+				t.Error("nothing was removed")
+			}
+			compactBucket(t, bucket(t, s))
+			if _, err := l.Sweep(-time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			checkListed(t, s, bucket(t, s))
+		})
+	}
+	t.Run("swept", func(t *testing.T) {
+		s := storetest.Start(t)
+		l := bucket(t, s)
+		putSix(t, l)
+		c, err := l.readCommit(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// As a writer left it that was killed two days ago.
+		if err := os.Remove(filepath.Join(s.Dir, "lake", commitPath(id))); err != nil {
+			t.Fatal(err)
+		}
+		old := time.Now().Add(-48 * time.Hour)
+		for _, f := range c.Files {
+			if err := os.Chtimes(filepath.Join(s.Dir, "lake", f.Path), old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+		came := whileRemoving(s, c.Files[0].Path, func() { again(t, bucket(t, s), 12, false) })
+		if sum, err := bucket(t, s).Sweep(24 * time.Hour); err != nil || sum.Parts != len(c.Files) {
+			t.Errorf("%+v, %v", sum, err)
+		}
+		if !came() {
+			t.Error("nothing was removed")
+		}
+		checkObjects(t, l)
+		checkListed(t, s, l)
+	})
+}
+
 // TestStoreWithoutConditions: a store that does not know conditional writes must
 // not be compacted.
 func TestStoreWithoutConditions(t *testing.T) {

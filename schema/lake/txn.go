@@ -31,6 +31,7 @@ type Txn struct {
 
 	mu    sync.Mutex
 	files map[string]*os.File // by table
+	own   map[string]bool     // parts under names that no other process can use
 	done  bool
 }
 
@@ -284,8 +285,8 @@ func (t *Txn) publishOnce(c *Commit, replace func(*Commit) bool, placed map[stri
 	default:
 		return err
 	}
-	if t.l.Remote() && slices.ContainsFunc(old.Files, func(f File) bool { return f.Shared }) {
-		c.rename(&old)
+	if o := t.l.remote(); o != nil && t.own == nil && (there && !c.sameNames(&old) || !there && o.maybeRemoved(c)) {
+		t.own = c.rename()
 	}
 	goes := map[string]bool{} // files that the trace has no longer
 	for _, f := range old.Files {
@@ -332,19 +333,27 @@ func (t *Txn) written(c *Commit, keep, placed map[string]bool) (bool, error) {
 	return false, err // nobody knows: Sweep tells
 }
 
-// rename gives the parts of a commit names that its predecessor did not have.
-// The parts that were merged into shared files go at some moment, under the
-// names that parts have otherwise.
-func (c *Commit) rename(after *Commit) {
-	var names []string
-	for _, f := range after.Files {
-		names = append(names, f.Path)
+// sameNames reports whether a commit has no parts under names that its predecessor
+// did not have alone: a part that a commit names nobody removes before the commit
+// is replaced.
+func (c *Commit) sameNames(old *Commit) bool {
+	had := map[string]bool{}
+	for _, f := range old.Files {
+		had[f.Path] = !f.Shared
 	}
+	return !slices.ContainsFunc(c.Files, func(f File) bool { return !had[f.Path] })
+}
+
+// rename gives the parts of a commit names that were never used, and returns them.
+func (c *Commit) rename() map[string]bool {
+	names := map[string]bool{}
+	random := randomName()
 	for i := range c.Files {
 		f := &c.Files[i]
-		ext := path.Ext(f.Path)
-		f.Path = path.Join(path.Dir(f.Path), strings.TrimSuffix(mergedName(append(names, f.Path)), partExt)+ext)
+		f.Path = path.Join(path.Dir(f.Path), strings.TrimSuffix(mergedName([]string{f.Path, random}), partExt)+path.Ext(f.Path))
+		names[f.Path] = true
 	}
+	return names
 }
 
 // place gives the files of a transaction their names, save for those that were
@@ -392,10 +401,10 @@ func beside(n int, files []File, f func(*File) error) error {
 }
 
 // undo removes files that were placed. In an object store another writer may
-// have put the same files there: Sweep tells.
+// have put the same files there, save under names of their own: Sweep tells.
 func (t *Txn) undo(placed, keep map[string]bool) {
 	for p := range placed {
-		if !keep[p] && !t.l.Remote() {
+		if !keep[p] && (!t.l.Remote() || t.own[p]) {
 			_ = t.l.at.remove(p) // Sweep tries again
 		}
 	}
