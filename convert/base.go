@@ -60,21 +60,16 @@ func baseIn(b []byte) int64 {
 // tailSize is how much of the end of a file is searched.
 const tailSize = 64 << 10
 
-// fileSum returns the digest of a file as stored, or of nothing where it
-// cannot be read again.
+// fileSum returns the digest of a file as stored.
 func fileSum(path string) (string, error) {
-	h := digest.New()
-	if path != Stdin {
-		f, err := regular.Open(path)
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		if _, err := io.Copy(h, f); err != nil {
-			return "", err
-		}
+	f, err := regular.Open(path)
+	if err != nil {
+		return "", err
 	}
-	return digest.Text(h), nil
+	defer f.Close()
+	h := digest.New()
+	_, err = io.Copy(h, f)
+	return digest.Text(h), err
 }
 
 // rankInfo is a rank and where it comes from.

@@ -93,7 +93,7 @@ func (c *importer) one(ctx context.Context, in Input) (rep Report, err error) {
 	case errors.As(err, &dup):
 		return rep, c.twin(in, src, dup.Existing, &rep)
 	case errors.As(err, &rejected):
-		return rep, c.reject(ctx, in, src, rejected, &rep)
+		return rep, c.reject(ctx, in, path, src, rejected, &rep)
 	case ctx.Err() != nil:
 		return rep, ctx.Err()
 	default:
@@ -270,8 +270,8 @@ func (c *importer) replaces(rec *lake.Record) func(old *lake.Commit) bool {
 }
 
 // reject records an input that is no trace: a row in traces and what was
-// wrong, and nothing else.
-func (c *importer) reject(ctx context.Context, in Input, src lake.Source, why *schema.RejectedError, rep *Report) error {
+// wrong, and nothing else. Path is where a local one is read.
+func (c *importer) reject(ctx context.Context, in Input, path string, src lake.Source, why *schema.RejectedError, rep *Report) error {
 	if err := unchanged(in, src); err != nil {
 		rep.Failed = err.Error()
 		return nil
@@ -280,7 +280,7 @@ func (c *importer) reject(ctx context.Context, in Input, src lake.Source, why *s
 	if in.remote != nil {
 		sum, err = in.remote.storedSum(ctx)
 	} else {
-		sum, err = storedSum(in.Path)
+		sum, err = storedSum(path)
 	}
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
@@ -296,7 +296,7 @@ func (c *importer) reject(ctx context.Context, in Input, src lake.Source, why *s
 	}
 	d.Add(schema.NotATrace, off, schema.Null, 1, why.Reason)
 	rep.Outcome, rep.Reason, rep.Diags = "rejected", why.Error(), diagnostics(d)
-	rep.TraceID = lake.RejectedTraceID(sum, src.Path)
+	rep.TraceID, rep.digest = lake.RejectedTraceID(sum, src.Path), sum
 	return c.withoutRows(in, src, sum, "", d, rep)
 }
 
@@ -330,7 +330,7 @@ func (c *importer) twin(in Input, src lake.Source, of lake.Commit, rep *Report) 
 	d := &schema.Diagnostics{}
 	d.Add(schema.SameContent, schema.Null, schema.Null, 1, rep.Skipped)
 	sum := twinSum(of.ContentDigest, src.Path)
-	rep.TraceID = sum[:schema.TraceIDLen]
+	rep.TraceID, rep.digest = sum[:schema.TraceIDLen], of.ContentDigest
 	rep.GPUEvents, rep.Linked, rep.Ambiguous, rep.InIter, rep.Iterations = 0, 0, 0, 0, 0
 	rep.Rows = nil
 	return c.withoutRows(in, src, sum, of.TraceID, d, rep)

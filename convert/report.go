@@ -39,7 +39,7 @@ type Report struct {
 
 	source string // as in traces
 
-	digest string // of the content, where no reader knows it
+	digest string // traces.content_digest, where no reader tells it
 }
 
 // KindTables is the value of Report.Kind for the tables of a job of collect.

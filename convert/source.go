@@ -158,7 +158,7 @@ func eachFile(path string, f func(path string, info fs.FileInfo) error) error {
 
 // storedSum is the digest of an input as stored.
 func storedSum(path string) (string, error) {
-	if st, err := os.Stat(path); path == Stdin || err != nil || !st.IsDir() {
+	if st, err := os.Stat(path); err != nil || !st.IsDir() {
 		return fileSum(path)
 	}
 	h := digest.New()

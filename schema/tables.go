@@ -89,7 +89,7 @@ var (
 			req("path", String, "", "path as given; the directory of the job for tables"),
 			opt("source_bytes", Int64, "bytes", "size of the file as stored"),
 			opt("json_bytes", Int64, "bytes", "size of the text after decompression; of an Nsight Systems export its size"),
-			req("content_digest", String, "", "BLAKE3-256 of the content: of a trace the text after decompression, of an Nsight Systems export all that is imported, which is the same for every export format"),
+			req("content_digest", String, "", "BLAKE3-256 of the content: of a trace the text after decompression, of an Nsight Systems export all that is imported, which is the same for every export format; of tables their files and the keys of their job; of a rejected input the bytes as stored"),
 			opt("host", String, "", "host_name of the header"),
 			opt("rank", Int64, "", "rank; null where nothing says it"),
 			opt("rank_source", String, "", "where rank comes from: content, file_name, option"),
