@@ -215,7 +215,7 @@ func (j *Job) findTraces(artifacts []artifact, unlisted bool) error {
 		}
 	}
 	if len(found) == 0 || unlisted {
-		err := filepath.WalkDir(j.Dir, func(p string, e fs.DirEntry, err error) error {
+		err := regular.WalkDir(j.Dir, func(p string, e fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err

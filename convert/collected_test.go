@@ -329,3 +329,43 @@ func TestRunNotices(t *testing.T) {
 	expect(t, lake, `SELECT count FROM diagnostics WHERE code = 'missing_ranks'`, "4611686018427387901")
 	expect(t, lake, `SELECT count(*) FROM (DESCRIBE diagnostics)`, "9")
 }
+
+// TestNamedLinks checks that links to directories are entered where the user named
+// them, also by a pattern, and nowhere else.
+func TestNamedLinks(t *testing.T) {
+	dir := t.TempDir()
+	in := copyTree(t, collectDemo)
+	job := filepath.Join(in, "acme/tiny-llama/eval/torch_profiler")
+	// The trace is found by its name.
+	replaceIn(t, filepath.Join(job, collected.StatusFile), `"kind": "trace"`, `"kind": "other"`)
+	for link, to := range map[string]string{"all": in, "job": job, "all2": filepath.Join(dir, "all")} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		arg string
+		ok  int
+	}{{"all", 3}, {"all2", 3}, {"al[k-m]", 3}, {"job", 1}} {
+		_, sum := mustRun(t, Options{Output: filepath.Join(t.TempDir(), "lake"), Run: "r"}, filepath.Join(dir, c.arg))
+		if sum.OK != c.ok || sum.Bad() {
+			t.Errorf("%s: %+v", c.arg, sum)
+		}
+	}
+	if found, err := Discover([]string{dir}); !errors.Is(err, ErrNoInputs) {
+		t.Errorf("below a directory: %+v, %v", found, err)
+	}
+	report := filepath.Join(sharedTraces(t), "nsys/synthetic/e2026_pqtdir")
+	abs, err := filepath.Abs(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "report_pqtdir")
+	if err := os.Symlink(abs, link); err != nil {
+		t.Fatal(err)
+	}
+	reports, sum := mustRun(t, Options{Output: filepath.Join(t.TempDir(), "lake")}, link)
+	if size, err := OutputBytes(report); sum.OK != 1 || err != nil || reports["report_pqtdir"].Bytes != size {
+		t.Errorf("report of %d bytes: %+v", size, reports)
+	}
+}

@@ -155,7 +155,7 @@ func DiscoverIn(ctx context.Context, args []string) (Found, error) {
 }
 
 func walk(root string, out *Found, add func(Input)) error {
-	return filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
+	return regular.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -144,7 +144,7 @@ func sourceOf(path string) (lake.Source, error) {
 
 // eachFile calls f for the files of an input in order of their names.
 func eachFile(path string, f func(path string, info fs.FileInfo) error) error {
-	return filepath.WalkDir(path, func(p string, e fs.DirEntry, err error) error {
+	return regular.WalkDir(path, func(p string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
