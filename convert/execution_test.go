@@ -13,6 +13,7 @@ import (
 	"tracelake/analyze/activity"
 	"tracelake/analyze/execlog"
 	"tracelake/analyze/link"
+	"tracelake/schema"
 )
 
 // TestExecutionLog checks that the log of vLLM's workers names the GPUs of a
@@ -84,5 +85,49 @@ func TestExecutionLog(t *testing.T) {
 				t.Errorf("%s in %d records:\n%s", want, n, records.String())
 			}
 		})
+	}
+}
+
+// TestOtherUUIDs checks that a trace is imported again where something else names
+// its GPUs, and only then.
+func TestOtherUUIDs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rank0.json")
+	text := `{"traceEvents": [{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":10,"tid":1,"ts":10,"dur":5,"args":{"correlation":1}},
+		{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":20,"dur":5,"args":{"correlation":1,"device":0,"stream":7}}]}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lake := filepath.Join(t.TempDir(), "lake")
+	named := func(uuids map[int64]string) func(string) map[int64]string {
+		return func(string) map[int64]string { return uuids }
+	}
+	worker := execlog.Worker{Epoch: "worker-10-1", Host: "h", PID: 10}
+	alive := worker
+	alive.LastSeenNS = schema.Some[int64](5)
+	for _, c := range []struct {
+		name string
+		o    Options
+		uuid string
+	}{
+		{"nothing", Options{}, "<nil>"},
+		{"option", Options{DeviceUUIDs: named(map[int64]string{0: "GPU-a"})}, "GPU-a"},
+		{"another option", Options{DeviceUUIDs: named(map[int64]string{0: "GPU-b"})}, "GPU-b"},
+		{"another device, too", Options{DeviceUUIDs: named(map[int64]string{0: "GPU-b", 1: "GPU-c"})}, "GPU-b"},
+		{"of another trace", Options{DeviceUUIDs: named(nil)}, "<nil>"},
+		{"by process", Options{UUIDsByPID: map[int64]map[int64]string{10: {0: "GPU-d"}}}, "GPU-d"},
+		{"by another process", Options{UUIDsByPID: map[int64]map[int64]string{11: {0: "GPU-d"}}}, "<nil>"},
+		{"execution log", Options{Execution: &execlog.Log{Workers: []execlog.Worker{worker}}}, "<nil>"},
+		{"longer execution log", Options{Execution: &execlog.Log{Workers: []execlog.Worker{alive}}}, "<nil>"},
+	} {
+		c.o.Output = lake
+		for round, done := range []int{1, 0} {
+			if _, sum := mustRun(t, c.o, path); sum.Done != done || sum.Skipped != 1-done {
+				t.Errorf("%s, round %d: %+v", c.name, round, sum)
+			}
+		}
+		expect(t, lake, "SELECT uuid FROM devices", c.uuid)
+	}
+	if o := (Options{UUIDsByPID: map[int64]map[int64]string{}, DeviceUUIDs: named(nil)}); o.keyFor(Input{Path: path}) != o.key() {
+		t.Error("names of nothing are in the key")
 	}
 }

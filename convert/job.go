@@ -227,10 +227,14 @@ func (o *Options) runFor(in Input) string {
 
 // keyFor is key with what else changes the rows of an input.
 func (o *Options) keyFor(in Input) string {
-	if in.Job == nil {
-		return o.key()
+	k := o.key()
+	if in.Job != nil {
+		k += fmt.Sprintf(" job=%q,%q", in.Job.Keys, in.Job.Key)
 	}
-	return o.key() + fmt.Sprintf(" job=%q,%q", in.Job.Keys, in.Job.Key)
+	if !in.Tables {
+		k += o.uuidKey(in.Path)
+	}
+	return k
 }
 
 // jobColumns fills in which job a trace comes from.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,5 +95,42 @@ func TestOwnContent(t *testing.T) {
 	}
 	if n := len(parts(t, o.Output)); n != len(before) {
 		t.Fatalf("%d parts, want %d", n, len(before))
+	}
+}
+
+// TestOtherRun checks that a trace moves to the run that it is asked for under, and
+// stays where it is when none is named.
+func TestOtherRun(t *testing.T) {
+	dir := t.TempDir()
+	path, twin, broken := filepath.Join(dir, "rank0.json"), filepath.Join(dir, "twin.json"), filepath.Join(dir, "broken.json")
+	trace := `{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]}`
+	for p, text := range map[string]string{path: trace, twin: trace, broken: "no trace"} {
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := Options{Output: filepath.Join(t.TempDir(), "lake"), Run: "one", Writer: "tracelake test"}
+	mustRun(t, o, path)
+	mustRun(t, o, dir)
+	n := len(parts(t, o.Output))
+	for round, c := range []struct {
+		run  string
+		done int
+	}{{"one", 0}, {"Two", 3}, {"two", 0}, {"", 0}, {"one", 3}} {
+		o.Run = c.run
+		if todo, _ := list(t, o, dir); len(todo) != c.done {
+			t.Errorf("round %d: to do %v, want %d", round, todo, c.done)
+		}
+		if _, sum := mustRun(t, o, dir); sum.Done != c.done || sum.Skipped != 3-c.done {
+			t.Errorf("round %d: %+v, want %d", round, sum, c.done)
+		}
+		if got := len(parts(t, o.Output)); got != n {
+			t.Errorf("round %d: %d parts, want %d", round, got, n)
+		}
+	}
+	for p := range parts(t, o.Output) {
+		if strings.Contains(p, "run=two") {
+			t.Errorf("left behind: %s", p)
+		}
 	}
 }

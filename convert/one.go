@@ -121,10 +121,17 @@ func (c *importer) done(in Input, src lake.Source, rep *Report) bool {
 		return false
 	}
 	old, ok := c.lake.Done(src, c.o.keyFor(in))
-	if ok {
-		rep.skip(&old)
+	if !ok || c.misfiled(&old.Record) {
+		return false
 	}
-	return ok
+	rep.skip(&old)
+	return true
+}
+
+// misfiled reports whether a trace is in another run than the one that was asked
+// for. Where none was, it stays in the run that it was imported into.
+func (c *importer) misfiled(old *lake.Record) bool {
+	return c.o.Run != "" && old.Run != lake.RunSlug(c.o.Run)
 }
 
 // open finds the file to read. Standard input is kept in a temporary file,
@@ -261,11 +268,11 @@ const manyRows = 500_000
 
 // replaces returns whether a trace takes the place of one with the same content:
 // never of that of another file, whatever --force says, and of its own where it
-// was asked for or where the options or the time of the file changed.
+// was asked for or where the options, the run or the time of the file changed.
 func (c *importer) replaces(rec *lake.Record) func(old *lake.Commit) bool {
 	return func(old *lake.Commit) bool {
 		return old.Source.Path == rec.Source.Path &&
-			(c.o.Force || old.Options != rec.Options || old.Source != rec.Source)
+			(c.o.Force || old.Options != rec.Options || old.Source != rec.Source || c.misfiled(&old.Record))
 	}
 }
 

@@ -2,12 +2,15 @@ package convert
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 
 	"tracelake/analyze/execlog"
 	"tracelake/analyze/link"
+	"tracelake/internal/digest"
 	"tracelake/kineto"
 	"tracelake/schema"
 	"tracelake/schema/columnar"
@@ -49,6 +52,8 @@ type Options struct {
 	Member bool
 
 	Library bool // read SQLite exports with the SQLite library alone
+
+	logKey string // executionKey of Execution
 }
 
 // DefaultMaxMemory is the memory that files read at once may take together.
@@ -71,6 +76,7 @@ func (o *Options) fill() error {
 	if o.ChunkSize <= 0 {
 		o.ChunkSize = kineto.DefaultChunkSize
 	}
+	o.logKey = executionKey(o.Execution)
 	if o.Detail == "" {
 		o.Detail = "launch"
 	}
@@ -111,7 +117,7 @@ func (o *Options) wanted(table string) bool {
 }
 
 // key describes the options that change what is written. Two imports of one
-// file with equal keys write the same bytes.
+// file with equal keys and runs write the same bytes.
 func (o *Options) key() string {
 	tables := append([]string(nil), o.Tables...)
 	sort.Strings(tables)
@@ -123,6 +129,42 @@ func (o *Options) key() string {
 		k += fmt.Sprintf(" pattern=%q", p)
 	}
 	return k
+}
+
+// uuidKey describes what names the GPUs of an input from outside, "" where nothing
+// does.
+func (o *Options) uuidKey(path string) string {
+	var uuids map[int64]string
+	if o.DeviceUUIDs != nil {
+		uuids = o.DeviceUUIDs(path)
+	}
+	if len(uuids)+len(o.UUIDsByPID) == 0 {
+		return o.logKey
+	}
+	h := digest.New()
+	tables := func(pid int64, uuids map[int64]string) {
+		for _, ordinal := range slices.Sorted(maps.Keys(uuids)) {
+			fmt.Fprintf(h, "%d %d %q\n", pid, ordinal, uuids[ordinal])
+		}
+	}
+	tables(schema.Null, uuids)
+	for _, pid := range slices.Sorted(maps.Keys(o.UUIDsByPID)) {
+		tables(pid, o.UUIDsByPID[pid])
+	}
+	return " uuids=" + digest.Text(h)[:schema.TraceIDLen] + o.logKey
+}
+
+// executionKey describes what an execution log says.
+func executionKey(l *execlog.Log) string {
+	if l == nil {
+		return ""
+	}
+	h := digest.New()
+	for i := range l.Workers {
+		w := &l.Workers[i]
+		fmt.Fprintf(h, "%q %q %d %v %q %v %v %v %v\n", w.Epoch, w.Host, w.PID, w.Ordinal, w.UUID.V, w.UUID.OK, w.StartedNS, w.LastSeenNS, w.SaidGoodbye)
+	}
+	return " log=" + digest.Text(h)[:schema.TraceIDLen]
 }
 
 // DefaultChunkSize is the text that one worker decodes at a time, in bytes.
