@@ -5,7 +5,9 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"testing"
 
 	"tracelake/internal/store/storetest"
+	"tracelake/schema/columnar"
 	"tracelake/schema/lake"
 )
 
@@ -356,4 +359,27 @@ func TestInterrupted(t *testing.T) {
 	whole := Options{Output: filepath.Join(t.TempDir(), "lake"), Run: "r"}
 	mustRun(t, whole, demo)
 	same(t, "interrupted and whole", parts(t, whole.Output), parts(t, o.Output))
+}
+
+// TestChangedBetweenReadings checks that a file that is another one when it is read
+// for the second time, as Arrow files need, fails alone.
+func TestChangedBetweenReadings(t *testing.T) {
+	o := Options{Output: filepath.Join(t.TempDir(), "lake"), Format: columnar.Arrow, Writer: "tracelake test"}
+	i, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading := 0
+	from := &kinetoReader{open: func(context.Context) (io.ReadCloser, error) {
+		reading++
+		return io.NopCloser(strings.NewReader(fmt.Sprintf(`{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "%d", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]}`, reading))), nil
+	}}
+	err = i.c.attempt(t.Context(), Input{Path: "t.json"}, from, lake.Source{Path: "/t.json"}, &Report{Run: "r"})
+	var unread *unreadError
+	if !errors.As(err, &unread) || !strings.Contains(err.Error(), "t.json: changed") || reading != 2 {
+		t.Errorf("%d readings: %v", reading, err)
+	}
+	if _, there, err := i.c.lake.AnyCommit(); there || err != nil {
+		t.Errorf("imported all the same: %v", err)
+	}
 }

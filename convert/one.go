@@ -206,6 +206,13 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 	if err != nil {
 		return err
 	}
+	id, err := lake.TraceID(res.digest)
+	if err != nil {
+		return err
+	}
+	if arrowID != "" && arrowID != id {
+		return &unreadError{&changedError{in.Path}}
+	}
 	if res.gpu.Len()+res.launches.Len() > manyRows {
 		kineto.DropBuffers() // they take more than reading the next trace gains by them
 		runtime.GC()
@@ -224,10 +231,6 @@ func (c *importer) attempt(ctx context.Context, in Input, from reader, src lake.
 	}
 	if res.gpu.Len()+res.launches.Len() > manyRows {
 		runtime.GC()
-	}
-	id, err := lake.TraceID(res.digest)
-	if err != nil {
-		return err
 	}
 	rank := c.rankOf(in.Path, res)
 	rep.fill(m, links, id, rank, outcome, reason)
