@@ -216,9 +216,9 @@ golden(
     "stragglers",
     RANKS,
     """
-    run,producer,iteration,ranks,straggler,wall_ms,median_wall_ms,extra_compute_ms,less_communication_ms,extra_gap_ms,does_instead
-    ranks,ProfilerStep,3,2,1,0.1,0.1,0.01,0.01,0,gemm
-    ranks,ProfilerStep,4,2,0,0.1,0.1,0,0.005,0,gemm
+    run,producer,iteration,nth_trace,ranks,straggler,wall_ms,median_wall_ms,extra_compute_ms,less_communication_ms,extra_gap_ms,does_instead
+    ranks,ProfilerStep,3,1,2,1,0.1,0.1,0.01,0.01,0,gemm
+    ranks,ProfilerStep,4,1,2,0,0.1,0.1,0,0.005,0,gemm
     """,
 )
 # Rank 1 computes 135-145 in its collective of 130-160.
@@ -239,7 +239,7 @@ golden(
     """
     run,rank,trace_id,phase,requests,steps,tokens,mean_wall_ms,p95_wall_ms,mean_gpu_ms,gpu_us_per_token
     analyses,,serving,decode,4,2,4,0.05,0.059,0.015,3.75
-    analyses,,serving,mixed,4,1,67,0.05,0.05,,
+    analyses,,serving,mixed,4,1,67,0.05,0.05,0,0
     analyses,,serving,prefill,2,1,128,0.1,0.1,0.05,0.391
     """,
 )

@@ -21,38 +21,38 @@
 --   context_tokens      tokens in prefill
 --   generation_requests requests in decode
 --   generation_tokens   tokens in decode
-WITH ordered AS (
-  SELECT trace_id, iteration_range, process, device, start_ns, end_ns, dur_ns,
-    max(end_ns) OVER (PARTITION BY trace_id, iteration_range, process, device ORDER BY start_ns, event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
+WITH gpu AS (
+  SELECT trace_id, iteration_range, count(*) AS events, sum(dur_ns) AS summed_ns, max(end_ns) - min(start_ns) AS span_ns, busy_ns(start_ns, end_ns) AS busy_ns
   FROM gpu_work
   WHERE iteration_range IS NOT NULL
-),
-gpu AS (
-  SELECT trace_id, iteration_range, count(*) AS events, sum(dur_ns) AS summed_ns, max(end_ns) - min(start_ns) AS span_ns,
-    sum(greatest(end_ns - greatest(start_ns, coalesce(before_ns, start_ns)), 0)) AS busy_ns
-  FROM ordered
   GROUP BY ALL
 ),
 calls AS (
   SELECT trace_id, iteration_range, count(*) AS launches FROM launch_calls WHERE iteration_range IS NOT NULL GROUP BY ALL
+),
+marks AS ( -- the median is over all of the trace, whatever of it is selected
+  SELECT t.run, t.rank, t.start_ns AS trace_start_ns, r.trace_id, r.event_index, r.iteration_producer, r.iteration_id, r.start_ns, r.dur_ns,
+    r.context_requests, r.context_tokens, r.generation_requests, r.generation_tokens, median(r.dur_ns) OVER (PARTITION BY r.trace_id, r.iteration_producer) AS median_ns
+  FROM ranges AS r
+  JOIN selected_traces AS t ON t.trace_id = r.trace_id
+  WHERE r.iteration_id IS NOT NULL AND NOT r.on_gpu AND timed(r.start_ns, r.dur_ns, r.time_flag)
 )
 SELECT
-  t.run, t.rank, r.trace_id,
-  r.iteration_producer AS producer,
-  r.iteration_id AS iteration,
-  round((r.start_ns - t.start_ns) / 1e6, 3) AS start_ms,
-  round(r.dur_ns / 1e6, 3) AS wall_ms,
+  m.run, m.rank, m.trace_id,
+  m.iteration_producer AS producer,
+  m.iteration_id AS iteration,
+  round((m.start_ns - m.trace_start_ns) / 1e6, 3) AS start_ms,
+  round(m.dur_ns / 1e6, 3) AS wall_ms,
   coalesce(g.events, 0) AS gpu_events,
   coalesce(c.launches, 0) AS launches,
   round(coalesce(g.busy_ns, 0) / 1e6, 3) AS gpu_busy_ms,
   round(coalesce(g.span_ns, 0) / 1e6, 3) AS gpu_span_ms,
   round(coalesce(g.summed_ns, 0) / 1e6, 3) AS gpu_summed_ms,
-  round(r.dur_ns / nullif(median(r.dur_ns) OVER (PARTITION BY r.trace_id, r.iteration_producer), 0), 3) AS slowdown,
-  r.context_requests, r.context_tokens, r.generation_requests, r.generation_tokens
-FROM ranges AS r
-JOIN selected_traces AS t ON t.trace_id = r.trace_id
-LEFT JOIN gpu AS g ON g.trace_id = r.trace_id AND g.iteration_range = r.event_index
-LEFT JOIN calls AS c ON c.trace_id = r.trace_id AND c.iteration_range = r.event_index
-WHERE r.iteration_id IS NOT NULL AND NOT r.on_gpu AND timed(r.start_ns, r.dur_ns, r.time_flag) AND in_window(r.start_ns, t.start_ns)
-  AND (getvariable('iteration') IS NULL OR r.iteration_id = getvariable('iteration')::VARCHAR)
-ORDER BY t.run, t.rank, r.trace_id, r.start_ns, r.event_index;
+  round(m.dur_ns / nullif(m.median_ns, 0), 3) AS slowdown,
+  m.context_requests, m.context_tokens, m.generation_requests, m.generation_tokens
+FROM marks AS m
+LEFT JOIN gpu AS g ON g.trace_id = m.trace_id AND g.iteration_range = m.event_index
+LEFT JOIN calls AS c ON c.trace_id = m.trace_id AND c.iteration_range = m.event_index
+WHERE in_window(m.start_ns, m.trace_start_ns)
+  AND (getvariable('iteration') IS NULL OR m.iteration_id = getvariable('iteration')::VARCHAR)
+ORDER BY m.run, m.rank, m.trace_id, m.start_ns, m.event_index;

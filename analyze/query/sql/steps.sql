@@ -13,10 +13,10 @@
 --   tokens        mean tokens per step
 --   mean_wall_ms  mean length on the CPU, ms
 --   p95_wall_ms   95th percentile, ms
---   mean_gpu_ms   mean time with a GPU event of the step running, ms
+--   mean_gpu_ms   mean time with a GPU event of the step running, over all devices, ms; null where none of the trace has any
 --   gpu_us_per_token  GPU busy time over tokens, µs
 WITH named AS ( -- what the marks say: columns of vLLM's, and the text of SGLang's and the like
-  SELECT t.run, t.rank, r.trace_id, r.event_index, r.pid, r.tid, r.start_ns, r.start_ns + r.dur_ns AS end_ns, r.dur_ns,
+  SELECT t.run, t.rank, r.trace_id, t.start_ns AS trace_start_ns, r.iteration_id, r.event_index, r.pid, r.tid, r.start_ns, r.start_ns + r.dur_ns AS end_ns, r.dur_ns,
     CASE
       WHEN r.context_requests > 0 AND r.generation_requests > 0 OR regexp_matches(r.iteration_id, '(?i)\bmixed\b') THEN 'mixed'
       WHEN r.context_requests > 0 OR regexp_matches(r.iteration_id, '(?i)\b(extend|prefill)') THEN 'prefill'
@@ -28,26 +28,21 @@ WITH named AS ( -- what the marks say: columns of vLLM's, and the text of SGLang
       try_cast(regexp_extract(r.iteration_id, '(?i)\btok(en)?s?[=: ](\d+)', 2) AS BIGINT)) AS tokens
   FROM ranges AS r
   JOIN selected_traces AS t ON t.trace_id = r.trace_id
-  WHERE NOT r.on_gpu AND r.iteration_id IS NOT NULL AND timed(r.start_ns, r.dur_ns, r.time_flag) AND in_window(r.start_ns, t.start_ns)
-    AND (getvariable('iteration') IS NULL OR r.iteration_id = getvariable('iteration')::VARCHAR)
+  WHERE NOT r.on_gpu AND r.iteration_id IS NOT NULL AND timed(r.start_ns, r.dur_ns, r.time_flag)
 ),
-marks AS (
+marks AS ( -- what is selected counts afterwards: a mark alone is no more a step than it is among others
   SELECT * FROM named
   WHERE phase IS NOT NULL
-  QUALIFY start_ns >= coalesce(max(end_ns) OVER (PARTITION BY trace_id, pid, tid ORDER BY start_ns, end_ns DESC, event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns)
-),
-ordered AS (
-  SELECT trace_id, iteration_range, start_ns, end_ns,
-    max(end_ns) OVER (PARTITION BY trace_id, iteration_range, process, device ORDER BY start_ns, event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
-  FROM gpu_work
-  WHERE iteration_range IS NOT NULL
+  QUALIFY in_window(start_ns, trace_start_ns) AND (getvariable('iteration') IS NULL OR iteration_id = getvariable('iteration')::VARCHAR)
+    AND start_ns >= coalesce(max(end_ns) OVER (PARTITION BY trace_id, pid, tid ORDER BY start_ns, end_ns DESC, event_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns)
 ),
 gpu AS (
-  SELECT trace_id, iteration_range, sum(greatest(end_ns - greatest(start_ns, coalesce(before_ns, start_ns)), 0)) AS busy_ns FROM ordered GROUP BY ALL
+  SELECT trace_id, iteration_range, busy_ns(start_ns, end_ns) AS busy_ns FROM gpu_work WHERE iteration_range IS NOT NULL GROUP BY ALL
 ),
 marked AS (
   -- A decode step makes one token per request, where the mark counts none.
-  SELECT m.*, coalesce(m.tokens, CASE WHEN m.phase = 'decode' THEN m.requests END) AS counted, g.busy_ns
+  SELECT m.*, coalesce(m.tokens, CASE WHEN m.phase = 'decode' THEN m.requests END) AS counted,
+    CASE WHEN count(g.busy_ns) OVER (PARTITION BY m.trace_id) > 0 THEN coalesce(g.busy_ns, 0) END AS busy_ns -- or the GPU work is of other iterations
   FROM marks AS m
   LEFT JOIN gpu AS g ON g.trace_id = m.trace_id AND g.iteration_range = m.event_index
 )
