@@ -5,7 +5,7 @@
 --   call returned), for the event before it on its stream, and for what a recorded event wait names. A call waits for the call before it on its thread, and one that synchronises
 --   for the GPU work that ended last within it, on the stream where it is known. Threads are not linked to each other:
 --   time of a thread before its first call is host time. The steps of an iteration add up to its length. A trace without
---   marked iterations is taken as one; GPU work must be linked. Record synchronisation for exact waits:
+--   marked iterations, or the selected part of it, is taken as one; GPU work must be linked. Record synchronisation for exact waits:
 --   torch.profiler._ExperimentalConfig(enable_cuda_sync_events=True).
 -- traces: apart
 -- parameters:
@@ -40,7 +40,7 @@ marks AS (
   WHERE r.iteration_id IS NOT NULL AND NOT r.on_gpu AND timed(r.start_ns, r.dur_ns, r.time_flag) AND in_window(r.start_ns, t.start_ns)
     AND (getvariable('iteration') IS NULL OR r.iteration_id = getvariable('iteration')::VARCHAR)
   UNION ALL
-  SELECT t.trace, -1, NULL, NULL, t.start_ns, NULL, NULL, NULL
+  SELECT t.trace, -1, NULL, NULL, t.start_ns + coalesce(getvariable('from_ns')::BIGINT, 0), NULL, NULL, NULL
   FROM traces_with_work AS t
   WHERE getvariable('iteration') IS NULL
     AND NOT EXISTS (SELECT 1 FROM ranges AS r WHERE r.trace_id = t.trace_id AND r.iteration_id IS NOT NULL AND NOT r.on_gpu)
@@ -52,56 +52,62 @@ marks AS (
 -- first, calls the second where they are entered and the third where they are done.
 gpu AS (
   SELECT t.trace, t.first_id + 3 * g.event_index AS id, t.first_id + 3 * g.launch_id AS launch, g.start_ns, g.start_ns + g.dur_ns AS end_ns,
-    g.global_pid AS process, g.device, g.stream, coalesce(g.iteration_range, -1) AS mark
+    part_number(t.trace, g.global_pid, g.device) AS part, g.global_pid AS process, g.device, g.stream, coalesce(g.iteration_range, -1) AS mark, in_window(g.start_ns, t.start_ns) AS selected
   FROM gpu_events AS g
   JOIN traces_with_work AS t ON t.trace_id = g.trace_id
   WHERE timed(g.start_ns, g.dur_ns, g.time_flag)
 ),
 calls AS (
-  SELECT t.trace, t.first_id + 3 * l.event_index AS id, l.start_ns, l.start_ns + l.dur_ns AS end_ns, coalesce(l.global_pid, l.pid) AS pid, l.tid,
-    l.correlation, l.stream, waits_for_gpu(l.api) AS blocking
+  SELECT t.trace, t.first_id + 3 * l.event_index AS id, l.start_ns, l.start_ns + l.dur_ns AS end_ns, l.global_pid AS process, coalesce(l.global_pid, l.pid) AS pid, l.tid,
+    part_number(t.trace, l.global_pid, l.correlation) AS call, l.stream, waits_for_gpu(l.api) AS blocking
   FROM launches AS l
   JOIN traces_with_work AS t ON t.trace_id = l.trace_id
   WHERE timed(l.start_ns, l.dur_ns, l.time_flag)
 ),
-syncs AS ( -- what the records of synchronisation say of a call, by correlation
-  SELECT t.trace, e.correlation, e.name ILIKE 'stream wait%' AS is_wait,
+syncs AS ( -- what the records of synchronisation say of a call, by process and correlation: as one number, or the planner joins calls by trace
+  SELECT t.trace, e.global_pid AS process, part_number(t.trace, e.global_pid, e.correlation) AS call, e.device, e.name ILIKE 'stream wait%' AS is_wait,
     CASE WHEN e.name ILIKE 'stream%' AND e.stream BETWEEN 0 AND 4294967294 THEN e.stream
-      WHEN e.name ILIKE 'event%' THEN TRY_CAST(json_extract(e.args_json, '$.wait_on_stream') AS BIGINT) END AS stream,
+      WHEN e.name ILIKE 'event%' THEN nullif(TRY_CAST(json_extract(e.args_json, '$.wait_on_stream') AS BIGINT), -1) END AS stream,
     TRY_CAST(json_extract(e.args_json, '$.wait_on_stream') AS BIGINT) AS source,
     TRY_CAST(json_extract(e.args_json, '$.wait_on_cuda_event_record_corr_id') AS BIGINT) AS record
   FROM cpu_events AS e
   JOIN traces_with_work AS t ON t.trace_id = e.trace_id
   WHERE e.category = 'cuda_sync' AND e.correlation IS NOT NULL
 ),
+gpus AS ( -- streams have numbers within a device, and devices where there are processes within one
+  SELECT trace, process, device, part FROM gpu GROUP BY ALL
+),
 launched_at AS (
-  SELECT g.trace, g.id, g.start_ns, g.end_ns, g.stream, c.start_ns AS launched_ns,
+  SELECT g.trace, g.id, g.start_ns, g.end_ns, g.part, g.stream, c.start_ns AS launched_ns,
     c.id + if(c.end_ns <= g.start_ns, 2, 1) AS before, if(c.end_ns <= g.start_ns, c.end_ns, c.start_ns) AS arrival
   FROM gpu AS g JOIN calls AS c ON c.id = g.launch
 ),
 waits AS ( -- of the first work launched on a stream behind an event wait
-  SELECT s.trace, s.stream, w.start_ns AS waited_at, r.start_ns AS recorded_at, s.source
+  SELECT row_number() OVER () AS wait, s.trace, s.process, g.part, s.stream, w.start_ns AS waited_at, r.start_ns AS recorded_at, s.source
   FROM syncs AS s
-  JOIN calls AS w ON w.trace = s.trace AND w.correlation = s.correlation
-  JOIN calls AS r ON r.trace = s.trace AND r.correlation = s.record
-  WHERE s.is_wait
+  JOIN calls AS w ON w.call = s.call
+  JOIN calls AS r ON r.call = part_number(s.trace, s.process, s.record)
+  JOIN gpus AS g ON g.trace = s.trace AND g.process IS NOT DISTINCT FROM s.process AND (s.device IS NULL OR g.device = s.device)
+  WHERE s.is_wait AND s.record IS NOT NULL
 ),
-wait_sources AS (
-  SELECT w.*, g.id AS before, g.end_ns AS done_at
-  FROM waits AS w
-  ASOF JOIN launched_at AS g ON g.trace = w.trace AND g.stream = w.source AND g.launched_ns < w.recorded_at
+wait_sources AS ( -- the event may be of another device, which no record tells
+  SELECT w.wait, arg_max(g.id, (g.part = w.part, g.end_ns)) AS before, arg_max(g.end_ns, (g.part = w.part, g.end_ns)) AS done_at
+  FROM (SELECT w.*, d.part AS source_part FROM waits AS w JOIN gpus AS d ON d.trace = w.trace AND d.process IS NOT DISTINCT FROM w.process) AS w
+  ASOF JOIN launched_at AS g ON g.part = w.source_part AND g.stream = w.source AND g.launched_ns < w.recorded_at
+  GROUP BY w.wait
 ),
 waited AS (
-  SELECT l.id, max(w.done_at) AS arrival, max_by(w.before, w.done_at) AS before
-  FROM wait_sources AS w
-  ASOF JOIN (SELECT *, -launched_ns AS neg FROM launched_at) AS l ON l.trace = w.trace AND l.stream = w.stream AND l.neg <= -w.waited_at
-  WHERE w.before <> l.id AND w.done_at <= l.start_ns
+  SELECT l.id, max(s.done_at) AS arrival, max_by(s.before, s.done_at) AS before
+  FROM waits AS w
+  JOIN wait_sources AS s ON s.wait = w.wait
+  ASOF JOIN (SELECT *, -launched_ns AS neg FROM launched_at) AS l ON l.part = w.part AND l.stream = w.stream AND l.neg <= -w.waited_at
+  WHERE s.before <> l.id AND s.done_at <= l.start_ns
   GROUP BY l.id
 ),
 in_stream AS (
   SELECT id, start_ns, end_ns, lag(id) OVER w AS before, lag(end_ns) OVER w AS arrival
   FROM gpu
-  WINDOW w AS (PARTITION BY trace, process, device, stream ORDER BY start_ns, id)
+  WINDOW w AS (PARTITION BY part, stream ORDER BY start_ns, id)
 ),
 gpu_edges AS ( -- what may have come last; what came later than the start did not hold it up
   SELECT s.id, s.start_ns, s.end_ns,
@@ -130,22 +136,27 @@ in_thread AS ( -- a call, and the one that ended last on its thread before it st
   WINDOW w AS (PARTITION BY trace, pid, tid ORDER BY moment, place, id, done ROWS UNBOUNDED PRECEDING)
   QUALIFY NOT done
 ),
-blocking AS (
-  SELECT c.trace, c.id, c.start_ns, c.end_ns, coalesce(s.stream, c.stream) AS stream
+blocking AS ( -- by device: all where the record does not tell it
+  SELECT c.trace, c.id, c.start_ns, c.end_ns, g.part, coalesce(s.stream, c.stream) AS stream
   FROM calls AS c
-  LEFT JOIN (SELECT trace, correlation, any_value(stream) AS stream FROM syncs WHERE NOT is_wait GROUP BY ALL) AS s
-    ON s.trace = c.trace AND s.correlation = c.correlation
+  LEFT JOIN (SELECT call, any_value(stream) AS stream, any_value(device) AS device FROM syncs WHERE NOT is_wait GROUP BY ALL) AS s
+    ON s.call = c.call
+  JOIN gpus AS g ON g.trace = c.trace AND g.process IS NOT DISTINCT FROM c.process AND (s.device IS NULL OR g.device = s.device)
   WHERE c.blocking
 ),
 blocked AS ( -- calls that GPU work held up
-  SELECT c.id, c.start_ns, g.id AS before, g.end_ns AS arrival
-  FROM blocking AS c
-  ASOF JOIN gpu AS g ON g.trace = c.trace AND g.end_ns <= c.end_ns
-  WHERE c.stream IS NULL
-  UNION ALL
-  SELECT c.id, c.start_ns, g.id, g.end_ns
-  FROM blocking AS c
-  ASOF JOIN gpu AS g ON g.trace = c.trace AND g.stream = c.stream AND g.end_ns <= c.end_ns
+  SELECT id, any_value(start_ns) AS start_ns, arg_max(before, (arrival, before)) AS before, max(arrival) AS arrival
+  FROM (
+    SELECT c.id, c.start_ns, g.id AS before, g.end_ns AS arrival
+    FROM blocking AS c
+    ASOF JOIN gpu AS g ON g.part = c.part AND g.end_ns <= c.end_ns
+    WHERE c.stream IS NULL
+    UNION ALL
+    SELECT c.id, c.start_ns, g.id, g.end_ns
+    FROM blocking AS c
+    ASOF JOIN gpu AS g ON g.part = c.part AND g.stream = c.stream AND g.end_ns <= c.end_ns
+  )
+  GROUP BY id
 ),
 nodes AS MATERIALIZED ( -- a node, when it starts and ends, and the step back from it
   SELECT id, start_ns, end_ns, via, before, arrival FROM gpu_nodes
@@ -159,7 +170,7 @@ nodes AS MATERIALIZED ( -- a node, when it starts and ends, and the step back fr
 gpu_ends AS (
   SELECT trace, mark, max(end_ns) AS gpu_end, max_by(id, (end_ns, id)) AS gpu_node FROM gpu WHERE mark >= 0 GROUP BY ALL
   UNION ALL
-  SELECT trace, -1, max(end_ns), max_by(id, (end_ns, id)) FROM gpu GROUP BY ALL
+  SELECT trace, -1, max(end_ns), max_by(id, (end_ns, id)) FROM gpu WHERE selected GROUP BY ALL
 ),
 roots AS MATERIALIZED ( -- where the path of an iteration ends: its last GPU work, or the last call before its range ends
   SELECT row_number() OVER () AS path, m.trace, m.mark, m.producer, m.iteration, m.since, greatest(e.gpu_end, m.until) AS until,
