@@ -78,9 +78,10 @@ CREATE OR REPLACE MACRO overlap_ns(a, b) AS
   interval_length(a) + interval_length(b) - interval_length(union_of_sorted(
     list_sort(list_transform(list_concat(a, b), lambda i: i.start_ns)), list_sort(list_transform(list_concat(a, b), lambda i: i.end_ns))));
 
--- GPU work whose times count. process is set where device ordinals count within
+-- GPU work whose times count, whatever from_ns and to_ns say: that of a call in the
+-- window often starts behind it. process is set where device ordinals count within
 -- a process (Nsight Systems).
-CREATE OR REPLACE VIEW gpu_work AS
+CREATE OR REPLACE VIEW gpu_work_anytime AS
 SELECT
   g.trace_id, t.run, t.rank, g.global_pid AS process, g.device, g.stream, g.event_index,
   g.kind, gpu_class(g.kind, g.name, g.collective_name) AS class, g.name, g.start_ns, g.dur_ns, g.start_ns + g.dur_ns AS end_ns,
@@ -92,8 +93,11 @@ FROM gpu_events AS g
 JOIN selected_traces AS t ON t.trace_id = g.trace_id
 WHERE timed(g.start_ns, g.dur_ns, g.time_flag)
   AND (getvariable('device') IS NULL OR g.device = getvariable('device')::BIGINT)
-  AND (getvariable('iteration') IS NULL OR g.iteration_id = getvariable('iteration')::VARCHAR)
-  AND in_window(g.start_ns, t.start_ns);
+  AND (getvariable('iteration') IS NULL OR g.iteration_id = getvariable('iteration')::VARCHAR);
+
+-- That which starts in the window.
+CREATE OR REPLACE VIEW gpu_work AS
+SELECT * FROM gpu_work_anytime WHERE in_window(start_ns, trace_start_ns);
 
 -- Calls of the runtime or driver whose times count.
 CREATE OR REPLACE VIEW launch_calls AS
@@ -157,16 +161,25 @@ SELECT trace_id, event_index, 'cpu_op' AS category, pid::VARCHAR AS pid, tid::VA
 FROM ranges
 WHERE category = 'nvtx_push_pop';
 
--- GPU time by the call that launched it, and its running sum per thread.
-CREATE OR REPLACE VIEW launched AS
+-- GPU time by the call that launched it, whenever that was.
+CREATE OR REPLACE VIEW launched_anytime AS
 WITH work AS (
-  SELECT trace_id, launch_id, sum(dur_ns)::BIGINT AS gpu_ns, count(*) AS gpu_events FROM gpu_work WHERE launch_id IS NOT NULL GROUP BY ALL
+  SELECT trace_id, launch_id, any_value(trace_start_ns) AS trace_start_ns, sum(dur_ns)::BIGINT AS gpu_ns, count(*) AS gpu_events
+  FROM gpu_work_anytime
+  WHERE launch_id IS NOT NULL
+  GROUP BY trace_id, launch_id
 )
-SELECT l.trace_id, l.pid::VARCHAR AS pid, l.tid::VARCHAR AS tid, l.event_index, l.start_ns, w.gpu_ns, w.gpu_events,
-  sum(w.gpu_ns) OVER (PARTITION BY l.trace_id, l.pid, l.tid ORDER BY l.start_ns)::BIGINT AS gpu_ns_so_far
+SELECT l.trace_id, l.pid::VARCHAR AS pid, l.tid::VARCHAR AS tid, l.event_index, l.start_ns, w.gpu_ns, w.gpu_events, w.trace_start_ns
 FROM work AS w
 JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
 WHERE l.start_ns IS NOT NULL;
+
+-- Of the calls in the window, and its running sum per thread.
+CREATE OR REPLACE VIEW launched AS
+SELECT trace_id, pid, tid, event_index, start_ns, gpu_ns, gpu_events,
+  sum(gpu_ns) OVER (PARTITION BY trace_id, pid, tid ORDER BY start_ns)::BIGINT AS gpu_ns_so_far
+FROM launched_anytime
+WHERE in_window(start_ns, trace_start_ns);
 
 -- Calls of host code whose times count, but for those without a length. wanted is
 -- a category such as 'cpu_op' or 'python_function'. Calls of one kind have the
@@ -191,7 +204,7 @@ points AS ( -- at one moment calls end first, then the longest starts first, the
   SELECT thread, end_ns, -1::TINYINT, -9223372036854775807, event_index, kind, NULL, NULL FROM calls
   UNION ALL
   SELECT part_number(trace_id, pid, tid), start_ns, 0::TINYINT, 9223372036854775807, event_index, NULL, gpu_ns, gpu_events
-  FROM launched
+  FROM launched_anytime -- a call of host code in the window has all that is launched in it
   WHERE with_work
 )
 SELECT thread, moment, d, event_index, kind, gpu_ns, gpu_events, row_number() OVER () AS point, CASE WHEN lead(thread) OVER () = thread THEN lead(moment) OVER () END AS until,

@@ -18,7 +18,7 @@ const viewsScript = `
 import sys, duckdb
 con = duckdb.connect()
 con.execute(open(sys.argv[1]).read())
-shared = {"selected_traces", "gpu_work", "launch_calls", "gpu_parts", "gpu_states", "launched", "device_peaks", "host_calls"}
+shared = {"selected_traces", "gpu_work", "gpu_work_anytime", "launch_calls", "gpu_parts", "gpu_states", "launched", "launched_anytime", "device_peaks", "host_calls"}
 for name, columns in con.execute("""
     SELECT table_name, count(*) FROM information_schema.columns GROUP BY ALL ORDER BY table_name""").fetchall():
     if name in shared:

@@ -475,3 +475,53 @@ func TestTopKernel(t *testing.T) {
 		}
 	}
 }
+
+// TestWindow: calls and operators in the window have all of their GPU work, and
+// the GPU time of the others is not theirs.
+func TestWindow(t *testing.T) {
+	const us = 1000
+	work := func(index, launch, at, dur int64) row {
+		r := kernel(index, "gemm", at*us, dur*us, row{"stream": int64(7)})
+		if launch > 0 {
+			r["launch_id"] = launch
+		}
+		return r
+	}
+	host := func(r row, at, dur int64) row {
+		maps.Copy(r, row{"pid": int64(1), "tid": int64(1), "start_ns": at * us, "dur_ns": dur * us, "end_ns": (at + dur) * us})
+		return r
+	}
+	db, _ := one(t, map[string][]row{
+		"cpu_events": {
+			host(row{"event_index": int64(1), "category": "cpu_op", "name": "aten::mm", "input_dims": "[[8, 8], [8, 8]]", "input_types": `["float", "float"]`}, 100, 500),
+			host(row{"event_index": int64(2), "category": "cpu_op", "name": "aten::mm", "input_dims": "[[8, 8], [8, 8]]", "input_types": `["float", "float"]`}, 700, 100),
+			host(row{"event_index": int64(3), "category": "python_function", "name": "f.py(1): f"}, 90, 900),
+		},
+		"ranges": {
+			host(row{"event_index": int64(4), "name": "step", "category": "user_annotation"}, 80, 300),
+			host(row{"event_index": int64(5), "name": "step", "category": "user_annotation"}, 650, 300),
+		},
+		"launches": {
+			call(10, "cudaLaunchKernel", 150*us, 5*us, nil), call(11, "cudaLaunchKernel", 550*us, 5*us, nil), call(12, "cudaLaunchKernel", 750*us, 5*us, nil),
+		},
+		"gpu_events": {work(20, 10, 5000, 30), work(21, 11, 5040, 20), work(22, 12, 5100, 10), work(23, 0, 300, 7)},
+	})
+	ask(t, db, "SET VARIABLE to_ns = 500000; SELECT 1 AS x")
+	for _, c := range []struct{ name, columns, want string }{
+		{"launches", "calls, launching, gpu_events, mean_delay_us, shorter_than_call", "1,1,1,4850,0\n"},
+		{"queue", "launches, max, mean", "1,1,1\n"},
+		{"ops", "name, calls, cpu_total_ms, gpu_total_ms, gpu_events, gpu_share_pct", "aten::mm,1,0.5,0.05,2,100\n"},
+		{"python", "calls, gpu_total_ms", "1,0.06\n"},
+		{"ranges", "name, ranges, projected, gpu_ms, gpu_events", "step,1,1,0.03,1\n"},
+		{"roofline", "op, count, gpu_ms, share_pct", "aten::mm,1,0.05,87.72\neverything else,,0.007,12.28\n"},
+		{"kernels", "events, total_ms", "1,0.007\n"},
+	} {
+		got := ask(t, db, "SELECT "+c.columns+" FROM ("+strings.TrimRight(lookup(t, c.name), ";\n")+"\n)")
+		if want := strings.ReplaceAll(c.columns, " ", "") + "\n" + c.want; got != want {
+			t.Errorf("%s:\n%swant\n%s", c.name, got, want)
+		}
+	}
+	if got := ask(t, db, "SELECT count(*) AS n, sum(gpu_ns) AS ns FROM launched"); got != "n,ns\n1,30000\n" {
+		t.Errorf("launched: %s", got)
+	}
+}

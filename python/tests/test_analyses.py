@@ -251,6 +251,41 @@ def test_selection(case, tracelake):
     assert analyze(tracelake, lake, "kernels", "--run", "nothing") == []
 
 
+def test_window(case, tracelake):
+    """Calls and operators that start in the window count with all of their work, whenever it starts."""
+    trace, lake = case
+    first = min(e["ts"] for e in trace.events)
+    half = sorted(c["start"] for c in trace.launches)[len(trace.launches) // 2]
+    flags = ("--to", f"{half - first}us")
+
+    def gpu(calls):
+        return sum((c["gpu"]["end"] - c["gpu"]["start"]) * 1000 for c in calls if c["gpu"])
+
+    def inclusive(op):
+        return gpu(op["launched"]) + sum(map(inclusive, op["inside"]))
+
+    early = [c for c in trace.launches if c["start"] < half]
+    got = {r["api"]: (r["calls"], r["launching"], r["mean_delay_us"]) for r in analyze(tracelake, lake, "launches", *flags)}
+    assert set(got) == {c["api"] for c in early}
+    for api, (calls, launching, delay) in got.items():
+        linked = [c for c in early if c["api"] == api and c["gpu"]]
+        assert (calls, launching) == (sum(c["api"] == api for c in early), len(linked))
+        assert delay == (pytest.approx(statistics.mean(c["gpu"]["start"] - c["start"] for c in linked), abs=1e-3) if linked else None)
+    streams = [c["gpu"]["stream"] for c in early if c["gpu"]]
+    rows = analyze(tracelake, lake, "queue", *flags)
+    assert {r["stream"]: r["launches"] for r in rows} == {s: streams.count(s) for s in streams}
+    want = defaultdict(lambda: [0, 0, 0, 0, 0])
+    for op in (op for op in trace.ops if op["start"] < half):
+        inside = [o for o in op["inside"] if o["start"] < half]
+        dur = op["end"] - op["start"]
+        own = dur - sum(o["end"] - o["start"] for o in inside)
+        for i, v in enumerate((1, dur * 1000, own * 1000, inclusive(op), inclusive(op) - sum(map(inclusive, inside)))):
+            want[op["name"]][i] += v
+    times = ("cpu_total_ms", "cpu_self_ms", "gpu_total_ms", "gpu_self_ms")
+    rows = analyze(tracelake, lake, "ops", "--top", "100", *flags)
+    assert {r["name"]: [r["calls"], *(round(r[c] * 1e6) for c in times)] for r in rows} == dict(want)
+
+
 def test_unchanged_in_any_duckdb(case, tracelake):
     """Every file gives the same rows in a DuckDB of the user's own."""
     _, lake = case

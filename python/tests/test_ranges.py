@@ -64,6 +64,12 @@ def test_random(tracelake, tmp_path, seed):
         marks.append((name, ts, ts + dur, tid))
         events.append(event("user_annotation", name, ts, dur, tid))
     rng.shuffle(events)
+    first = min(e["ts"] for e in events)
+    for to in (1000, 100):  # ranges that start behind it do not count, work does
+        check(tracelake, tmp_path, events, [m for m in marks if m[1] - first < to], calls, "--to", f"{to}us")
+
+
+def check(tracelake, directory, events, marks, calls, *flags):
     want = defaultdict(lambda: [0, 0, 0, 0, 0])
     for name, start, end, tid in marks:
         mine = [(s, e) for ts, t, s, e in calls if t == tid and start <= ts < end]
@@ -74,7 +80,7 @@ def test_random(tracelake, tmp_path, seed):
             w[2] += max(e for _, e in mine) - min(s for s, _ in mine)
             w[3] += len({x for s, e in mine for x in range(s, e)})
             w[4] += len(mine)
-    rows = answer(tracelake, tmp_path, events)
+    rows = answer(tracelake, directory, events, *flags)
     columns = ("projected_ms", "busy_ms")
     got = {n: [r["ranges"], r["projected"], *(round(r[c] * 1e3) for c in columns), r["gpu_events"]] for n, r in rows.items()}
     assert got == dict(want)

@@ -1,7 +1,7 @@
 -- title: What launching costs
 -- what it answers: How long do the calls of the runtime and driver take, how long does their work wait, and how much of it is shorter than the call?
 --   Delays are those of the first GPU event of each call: delay counts from the start of the call, queue from its end.
---   Work that starts before its call returns has a negative queue time.
+--   Work that starts before its call returns has a negative queue time. --from and --to choose calls, whenever their work starts.
 -- needs: calls of the runtime or driver
 -- parameters:
 --   group_by  api (the default), trace, rank, iteration, or several joined by +
@@ -22,7 +22,7 @@
 --   shorter_pct         part of the launching calls, %
 WITH work AS (
   SELECT trace_id, launch_id, min(start_ns) AS start_ns, sum(dur_ns) AS gpu_ns, count(*) AS events
-  FROM gpu_work
+  FROM gpu_work_anytime
   WHERE launch_id IS NOT NULL
   GROUP BY ALL
 )

@@ -1,7 +1,8 @@
 -- title: Ranges on the GPU
 -- what it answers: How long does the GPU work of each annotation (NVTX, record_function) take, and how much of that time is the GPU busy?
 --   The work of a range is what its thread launched between its start and its end, in ranges inside as well. Its
---   projection reaches from the first start to the last end of that work, over all devices.
+--   projection reaches from the first start to the last end of that work, over all devices. --from and --to choose ranges by
+--   their start, with all GPU work that they launch.
 -- parameters:
 --   top  rows; default 25
 -- columns and units:
@@ -32,7 +33,7 @@ points AS ( -- at one moment ranges start and end before work is launched
   SELECT part, end_ns, true, event_index, NULL, NULL FROM marks
   UNION ALL
   SELECT part_number(l.trace_id, l.pid::VARCHAR, l.tid::VARCHAR), l.start_ns, false, w.event_index, w.start_ns, w.end_ns
-  FROM gpu_work AS w
+  FROM gpu_work_anytime AS w
   JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
   WHERE l.start_ns IS NOT NULL
 ),

@@ -7,7 +7,8 @@
 --   sizes, but neither types nor other arguments. Bytes are those of operands and result, each moved once.
 --   Time is that of the GPU work that the operator launched. Of nested operators the innermost one counts. float32 counts
 --   as TF32 where the names of the kernels say so. Peaks are those of the view device_peaks (--devices FILE adds to it).
---   What cannot be computed has its reason in bound_by, and the last row is all other GPU time.
+--   What cannot be computed has its reason in bound_by, and the last row is all other GPU time. --from and --to choose
+--   operators by their start, with all GPU work that they launch.
 -- parameters:
 --   top  rows; default 25
 -- columns and units:
@@ -84,29 +85,30 @@ calls AS (
   QUALIFY coalesce(lead(e.start_ns) OVER w >= e.start_ns + e.dur_ns, true) -- the innermost
 ),
 work AS (
-  SELECT w.trace_id, w.launch_id, any_value(w.process) AS process, any_value(w.device) AS device, sum(w.dur_ns) AS ns,
+  SELECT w.trace_id, w.launch_id, any_value(w.trace_start_ns) AS trace_start_ns, any_value(w.process) AS process, any_value(w.device) AS device, sum(w.dur_ns) AS ns,
     coalesce(sum(w.dur_ns) FILTER (contains(lower(w.name), 'tf32') OR contains(lower(w.name), 's1688')), 0) AS tf32_ns
-  FROM gpu_work AS w
+  FROM gpu_work_anytime AS w
   WHERE w.launch_id IS NOT NULL
   GROUP BY ALL
 ),
 so_far AS ( -- per thread, so that the difference of two rows is the time launched between them
   SELECT l.trace_id, l.pid::VARCHAR AS pid, l.tid::VARCHAR AS tid, l.start_ns, w.process, w.device,
-    sum(w.ns) OVER o AS ns, sum(w.tf32_ns) OVER o AS tf32_ns
+    sum(w.ns) OVER o AS ns, sum(w.tf32_ns) OVER o AS tf32_ns, sum(w.ns) FILTER (in_window(l.start_ns, w.trace_start_ns)) OVER o AS window_ns
   FROM work AS w
   JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
   WHERE l.start_ns IS NOT NULL
   WINDOW o AS (PARTITION BY l.trace_id, l.pid, l.tid ORDER BY l.start_ns)
 ),
 timed_calls AS (
-  SELECT c.*, b.process, b.device, coalesce(b.ns, 0) - coalesce(a.ns, 0) AS gpu_ns, coalesce(b.tf32_ns, 0) - coalesce(a.tf32_ns, 0) AS tf32_ns
+  SELECT c.*, b.process, b.device, coalesce(b.ns, 0) - coalesce(a.ns, 0) AS gpu_ns, coalesce(b.tf32_ns, 0) - coalesce(a.tf32_ns, 0) AS tf32_ns,
+    coalesce(b.window_ns, 0) - coalesce(a.window_ns, 0) AS window_ns
   FROM calls AS c
   ASOF LEFT JOIN so_far AS a ON a.trace_id = c.trace_id AND a.pid = c.pid AND a.tid = c.tid AND a.start_ns < c.start_ns
   ASOF LEFT JOIN so_far AS b ON b.trace_id = c.trace_id AND b.pid = c.pid AND b.tid = c.tid AND b.start_ns < c.end_ns
 ),
 kinds AS ( -- calls that are alike are computed once
   SELECT trace_id, process, device, op, any_value(family) AS family, any_value(a) AS a, any_value(causal_at) AS causal_at,
-    input_dims, input_types, concrete_inputs, gpu_ns > 0 AS worked, tf32_ns > 0 AS tf32, count(*) AS calls, sum(gpu_ns) AS gpu_ns
+    input_dims, input_types, concrete_inputs, gpu_ns > 0 AS worked, tf32_ns > 0 AS tf32, count(*) AS calls, sum(gpu_ns) AS gpu_ns, sum(window_ns) AS window_ns
   FROM timed_calls
   GROUP BY trace_id, process, device, op, input_dims, input_types, concrete_inputs, gpu_ns > 0, tf32_ns > 0
 ),
@@ -182,15 +184,18 @@ rows AS (
   SELECT c.op, g.name AS gpu, c.dtype,
     array_to_string(list_filter([x::VARCHAR, y::VARCHAR, z::VARCHAR, 'stride ' || stride::VARCHAR, 'padding ' || padding::VARCHAR, 'dilation ' || dilation::VARCHAR,
       if(transposed, 'transposed, output padding ' || coalesce(grown::VARCHAR, '?'), NULL)], lambda s: s IS NOT NULL), ' ') AS shapes,
-    flop, bytes, x IS NULL AS shapeless, type IS NULL OR family LIKE 'convolution%' AND c.concrete_inputs IS NULL AS sizes_only, worked, sum(calls)::BIGINT AS calls, sum(gpu_ns)::BIGINT AS gpu_ns, any_value(g.peak.gb_per_s) AS gb_per_s,
+    flop, bytes, x IS NULL AS shapeless, type IS NULL OR family LIKE 'convolution%' AND c.concrete_inputs IS NULL AS sizes_only, worked, sum(calls)::BIGINT AS calls, sum(gpu_ns)::BIGINT AS gpu_ns, sum(window_ns)::BIGINT AS window_ns, any_value(g.peak.gb_per_s) AS gb_per_s,
     any_value(CASE c.dtype WHEN 'fp64' THEN g.peak.fp64 WHEN 'fp32' THEN g.peak.fp32 WHEN 'tf32' THEN g.peak.tf32 WHEN 'fp16' THEN g.peak.fp16
       WHEN 'bf16' THEN g.peak.bf16 WHEN 'fp8' THEN g.peak.fp8 WHEN 'int8' THEN g.peak.int8 END) AS tflop_per_s
   FROM counted AS c
   LEFT JOIN gpus AS g ON c.worked AND g.trace_id = c.trace_id AND g.ordinal IS NOT DISTINCT FROM c.device AND g.global_pid IS NOT DISTINCT FROM c.process
   GROUP BY ALL
 ),
-everything AS (
-  SELECT coalesce(sum(dur_ns), 0)::BIGINT AS ns, count(*) AS events FROM gpu_work
+other AS ( -- launched in the window, or started in it where the launch is unknown
+  SELECT coalesce(sum(w.dur_ns), 0)::BIGINT - coalesce((SELECT sum(window_ns) FROM rows), 0)::BIGINT AS ns, count(*) AS events
+  FROM gpu_work_anytime AS w
+  LEFT JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
+  WHERE in_window(coalesce(l.start_ns, w.start_ns), w.trace_start_ns)
 ),
 answers AS (
   SELECT *, row_number() OVER (ORDER BY gpu_ns DESC, calls DESC, op, shapes, dtype, gpu) AS place, flop / bytes AS intensity,
@@ -200,14 +205,14 @@ answers AS (
       WHEN flop / bytes * gb_per_s < 1e3 * tflop_per_s THEN 'memory' ELSE 'compute' END AS bound_by
   FROM rows
   UNION ALL BY NAME
-  SELECT 'everything else' AS op, e.ns - coalesce((SELECT sum(gpu_ns) FROM rows), 0)::BIGINT AS gpu_ns, NULL::BIGINT AS calls, 'not covered' AS bound_by
-  FROM everything AS e
-  WHERE e.events > 0
+  SELECT 'everything else' AS op, o.ns AS gpu_ns, NULL::BIGINT AS calls, 'not covered' AS bound_by
+  FROM other AS o
+  WHERE o.events > 0
 )
 SELECT
   op, shapes, dtype, gpu, calls AS count,
   round(gpu_ns / 1e6, 3) AS gpu_ms,
-  round(100.0 * gpu_ns / nullif((SELECT ns FROM everything), 0), 2) AS share_pct,
+  round(100.0 * gpu_ns / nullif((SELECT sum(gpu_ns) FROM answers), 0), 2) AS share_pct,
   round(flop / 1e9, 6) AS gflop,
   round(bytes / 1e6, 6) AS mbytes,
   round(intensity, 3) AS intensity,
