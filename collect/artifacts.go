@@ -60,7 +60,7 @@ func artifacts(dir string, r *isolate.Result) (list []Artifact, beyond int, err 
 			if rel == LogFile || rel == StatusFile || isOldLog(rel) {
 				return nil
 			}
-			kind = "other"
+			kind = kindOfParent(kinds, rel)
 		}
 		if len(list) >= maxArtifacts {
 			beyond++
@@ -83,6 +83,17 @@ func artifacts(dir string, r *isolate.Result) (list []Artifact, beyond int, err 
 		return nil, 0, fmt.Errorf("the tracer names %s, which it did not write", name)
 	}
 	return list, beyond, nil
+}
+
+// kindOfParent is the kind of the nearest directory that the tracer names.
+func kindOfParent(kinds map[string]string, rel string) string {
+	for rel != "." {
+		rel = filepath.Dir(rel)
+		if kind := kinds[rel]; kind != "" {
+			return kind
+		}
+	}
+	return "other"
 }
 
 func artifact(path, rel, kind string) (Artifact, error) {

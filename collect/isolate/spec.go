@@ -54,12 +54,9 @@ type Event struct {
 
 // Result is the worker's last word.
 type Result struct {
-	OK        bool `json:"ok"`
-	Artifacts []struct {
-		Path string `json:"path"`
-		Kind string `json:"kind"`
-	} `json:"artifacts"`
-	Tables []struct {
+	OK        bool       `json:"ok"`
+	Artifacts []Artifact `json:"artifacts"`
+	Tables    []struct {
 		Name string `json:"name"`
 		Path string `json:"path"`
 		Rows int64  `json:"rows"`
@@ -70,6 +67,12 @@ type Result struct {
 	Error           *Error          `json:"error"`
 
 	Raw json.RawMessage `json:"-"`
+}
+
+// Artifact is a file or a directory that a worker names.
+type Artifact struct {
+	Path string `json:"path"`
+	Kind string `json:"kind"`
 }
 
 // Error is what a worker says about its own failure.
