@@ -28,7 +28,7 @@ func (d *decoder) finishCounter() {
 		}
 		all = append(all, series{name, d.out.strs.at(a.val)})
 	}
-	d.other = d.other[:0]
+	d.keepOther(d.other[:0])
 	if d.set.has(slotTS) {
 		d.out.times.see(d.val[slotTS], 0, false)
 	}

@@ -10,11 +10,10 @@ import (
 type status uint8
 
 const (
-	stopped     status = iota // at the first member at or behind the stop position
-	shortText                 // the text ends before the member does
-	arrayEnd                  // the event array is closed
-	tooDeep                   // nested deeper than maxDepth
-	eventTooBig               // one event is larger than maxEventBytes
+	stopped   status = iota // at the first member at or behind the stop position
+	shortText               // the text ends before the member does
+	arrayEnd                // the event array is closed
+	tooDeep                 // nested deeper than maxDepth
 )
 
 // decoder turns the text of events into a batch. It is used by one goroutine
@@ -36,7 +35,7 @@ type decoder struct {
 	flags map[uint32]flaw // flaws of strings without backslashes
 
 	states [numStates]transitions
-	dyn    []dynamicKey
+	dyn    []argumentKey
 	dynTop map[string]int
 	dynArg map[string]int
 
@@ -59,6 +58,10 @@ type decoder struct {
 	consts  map[string]uint32
 	kcache  [64]kindCount
 	mending bool // the text at hand was mended before
+	bound   bound
+
+	otherAt map[argumentKey]int // positions in other of the first otherIn, where they are many
+	otherIn int
 }
 
 // prediction is what a slot held last.
@@ -81,15 +84,14 @@ type valueGuess struct {
 // argument is a value without a slot: a key that no column knows, or a value
 // that does not fit its column.
 type argument struct {
-	key  string
-	top  bool   // key of the event itself and not of args
+	argumentKey
 	slot slot   // slot whose value this is, or -1
 	val  uint32 // number of the compact JSON
 }
 
-type dynamicKey struct {
-	name string
-	top  bool
+type argumentKey struct {
+	key string
+	top bool // key of the event itself and not of args
 }
 
 func newDecoder() *decoder {
@@ -115,6 +117,7 @@ func (d *decoder) begin(b []byte, end int, final bool, out *batch) {
 	}
 	clear(d.guess[:])
 	clear(d.texts[:])
+	d.bound = bound{}
 }
 
 // run decodes members of the event array from i on, which stands where a
@@ -180,7 +183,7 @@ func (d *decoder) run(i, stop int) (next int, st status) {
 // clear forgets the values of the event at hand.
 func (d *decoder) clear() {
 	d.set = slotSet{}
-	d.other = d.other[:0]
+	d.keepOther(d.other[:0])
 	d.odd, d.sawArgs = false, false
 	if d.anyJSON {
 		d.anyJSON, d.asJSON = false, slotSet{}
@@ -336,7 +339,7 @@ func (d *decoder) enterArgs() {
 				k = append(k, a)
 			}
 		}
-		d.other = k
+		d.keepOther(k)
 	}
 	d.sawArgs = true
 }

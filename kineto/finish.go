@@ -67,7 +67,7 @@ func (d *decoder) finish() {
 				k = append(k, a)
 			}
 		}
-		d.other = k
+		d.keepOther(k)
 	}
 	ph, cat := noString, noString
 	if d.set.has(slotPh) {
@@ -320,7 +320,7 @@ func (d *decoder) oneValue() {
 	}
 	d.scratch = d.appendSlot(d.scratch[:0], s)
 	id, _ := d.out.strs.put(d.scratch)
-	d.addOther(argument{key: slots[s].name, slot: -1, val: id})
+	d.addOther(argument{argumentKey{slots[s].name, false}, -1, id})
 	d.set.del(s)
 }
 
@@ -328,7 +328,7 @@ func (d *decoder) oneValue() {
 func (d *decoder) keepTime(s slot) {
 	d.scratch = appendMicros(d.scratch[:0], d.val[s])
 	id, _ := d.out.strs.put(d.scratch)
-	d.addOther(argument{key: slots[s].name, top: true, slot: -1, val: id})
+	d.addOther(argument{argumentKey{slots[s].name, true}, -1, id})
 }
 
 func (d *decoder) finishInstant() {

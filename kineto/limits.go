@@ -17,6 +17,9 @@ const (
 	maxLiteral      = 120      // bytes of a remembered text
 	maxRepairTries  = 4096     // places tried as the end of a broken string, per event
 	maxRepairBytes  = 4 << 20  // event text that repair looks at
+	minRepairWork   = 64 << 10 // bytes that repair looks at again and again, per event,
+	maxRepairWork   = 64       // and how many times its length more
+	maxPhaseWork    = 16 << 20 // bytes read to find the end of one broken event beyond its own
 	maxBeginEnd     = 8 << 20  // begin and end events kept for pairing
 	maxNestedGzip   = 4        // gzip or zstd around gzip or zstd
 	maxKindsCounted = 4096     // distinct phase and category pairs counted

@@ -10,6 +10,7 @@ type mender struct {
 	end   int // behind the closing brace of the event
 	trust trust
 	tries int
+	work  int // bytes that may still be looked at
 	parts []part
 }
 
@@ -33,9 +34,11 @@ type part struct {
 
 // mend returns the text of the event in b[start:end] as proper JSON, and what
 // was wrong with each string.
+//
+// There must be no event within: strings and the event could hide it.
 func mend(b []byte, start, end int) (text []byte, flaws []flaw, ok bool) {
 	for t := trustKnown; t <= trustAll; t++ {
-		m := &mender{b: b, end: end, trust: t}
+		m := &mender{b: b, end: end, trust: t, work: minRepairWork + (end-start)*maxRepairWork}
 		if m.members(start+1, false, func(i int) bool { return i == m.end }) {
 			text, flaws = m.write()
 			return text, flaws, true
@@ -78,7 +81,7 @@ func (m *mender) used(key []byte) bool {
 }
 
 // plausible reports whether a string can be the value of a key. It keeps a
-// broken event from hiding its keys, or a whole event behind it, in a name.
+// broken event from hiding its keys in a name.
 func plausible(key, val []byte, args bool) bool {
 	if !args {
 		switch string(key) {
@@ -88,12 +91,13 @@ func plausible(key, val []byte, args bool) bool {
 			return bytes.IndexByte(val, '"') < 0
 		}
 	}
-	return eventWithin(val) < 0
+	return true
 }
 
 // eventWithin returns the position in s of an object that looks like an event
 // and stands behind a comma, or -1.
 func eventWithin(s []byte) int {
+	phase, brace := -1, -1 // the first ones behind a position that was looked at
 	for i := 0; i < len(s); {
 		k := bytes.IndexByte(s[i:], ',')
 		if k < 0 {
@@ -104,12 +108,17 @@ func eventWithin(s []byte) int {
 		if !startsEvent(s, j, len(s)) {
 			continue
 		}
-		rest := s[j:]
-		if c := bytes.IndexByte(rest, '}'); c >= 0 {
-			rest = rest[:c]
+		if phase < j {
+			if k = bytes.Index(s[j:], []byte(`"ph"`)); k < 0 {
+				return -1
+			}
+			phase = j + k
 		}
-		if bytes.Contains(rest, []byte(`"ph"`)) {
-			return j
+		if brace < j {
+			if k = bytes.IndexByte(s[j:phase], '}'); k < 0 {
+				return j
+			}
+			brace = j + k
 		}
 	}
 	return -1
@@ -129,7 +138,7 @@ func (m *mender) members(i int, args bool, then func(int) bool) bool {
 		return false
 	}
 	q, _ := stringEnd(m.b, i+1, m.end)
-	if q < 0 {
+	if q < 0 || !m.spend(q-i) {
 		return false
 	}
 	key := m.b[i+1 : q]
@@ -168,11 +177,18 @@ func (m *mender) members(i int, args bool, then func(int) bool) bool {
 			return m.after(q+1, args, then)
 		})
 	case '[', '{':
-		if e := skipNested(m.b, i, m.end); e > 0 {
+		e := skipNested(m.b, i, m.end)
+		if e > 0 {
 			m.parts = append(m.parts[:n], part{key: key, val: m.b[i:e]})
 			if m.after(e, args, then) {
 				return true
 			}
+		}
+		if e < 0 {
+			e = m.end
+		}
+		if !m.spend(e - i) {
+			return false
 		}
 		return m.closers(i+1, m.b[i]+2, func(q int) bool { // ] and } stand two behind [ and {
 			m.parts = append(m.parts[:n], part{key: key, val: m.b[i : q+1], raw: true})
@@ -190,19 +206,29 @@ func (m *mender) members(i int, args bool, then func(int) bool) bool {
 // closers tries every c from i on.
 func (m *mender) closers(i int, c byte, try func(int) bool) bool {
 	n := len(m.parts)
-	for ; i < m.end; i++ {
-		if m.b[i] != c {
-			continue
-		}
-		if m.tries++; m.tries > maxRepairTries {
+	for i < m.end {
+		k := bytes.IndexByte(m.b[i:m.end], c)
+		if k < 0 {
+			m.spend(m.end - i)
 			return false
 		}
-		if try(i) {
+		m.tries++
+		if !m.spend(k+1) || m.tries > maxRepairTries {
+			return false
+		}
+		if try(i + k) {
 			return true
 		}
 		m.parts = m.parts[:n]
+		i += k + 1
 	}
 	return false
+}
+
+// spend counts bytes that were looked at and reports whether more may be.
+func (m *mender) spend(n int) bool {
+	m.work -= n
+	return m.work > 0
 }
 
 // after reads what stands behind a value.

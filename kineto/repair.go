@@ -12,11 +12,12 @@ import (
 func (d *decoder) repair(at int) (next int, st status) {
 	start := d.start
 	d.clear()
-	closed, next, found := boundary(d.b, start, d.end, d.final)
+	closed, next, found := d.boundary(start)
 	if !found { // not in sight yet, or cut off
 		return start, shortText
 	}
-	if !d.mending && closed+1-start <= maxRepairBytes {
+	within := eventWithin(d.b[start+1 : closed+1])
+	if !d.mending && within < 0 && closed+1-start <= maxRepairBytes {
 		if text, flaws, ok := mend(d.b, start, closed+1); ok && d.decodeMended(text, start) {
 			for _, f := range flaws {
 				for _, c := range flawCodes {
@@ -28,26 +29,27 @@ func (d *decoder) repair(at int) (next int, st status) {
 			return next, stopped
 		}
 	}
-	return d.lose(start, at, closed, next), stopped
+	return d.lose(start, at, closed, next, within), stopped
 }
 
 // setAside skips the member at i, which is neither an object nor any value.
 func (d *decoder) setAside(i int) (next int, st status) {
 	d.start = i
 	d.clear()
-	closed, next, found := boundary(d.b, i, d.end, d.final)
+	closed, next, found := d.boundary(i)
 	if !found {
 		return i, shortText
 	}
-	return d.lose(i, i, closed, next), stopped
+	return d.lose(i, i, closed, next, eventWithin(d.b[i+1:closed+1])), stopped
 }
 
 // lose counts the member from start to closed, which is broken at position at,
-// and returns where to go on. One without an end must not take the next event
+// and returns where to go on: at the event within, where there is one (within,
+// counted from start+1), because one without an end must not take the next event
 // along.
-func (d *decoder) lose(start, at, closed, next int) int {
-	if k := eventWithin(d.b[start+1 : closed+1]); k >= 0 {
-		next = start + 1 + k
+func (d *decoder) lose(start, at, closed, next, within int) int {
+	if within >= 0 {
+		next = start + 1 + within
 		closed = next - 1
 	}
 	end := closed + 1
@@ -83,10 +85,31 @@ func (d *decoder) decodeMended(text []byte, start int) bool {
 	return st == arrayEnd && d.out.members == members+1
 }
 
+// boundary is the function of that name with a memory: events without an end of
+// their own share one.
+func (d *decoder) boundary(i int) (closed, next int, found bool) {
+	k := &d.bound
+	if d.mending || !k.found || i < k.from || i > k.closed {
+		closed, next, found = boundary(d.b, i, d.end, d.final)
+		if d.mending {
+			return closed, next, found
+		}
+		*k = bound{i, closed, next, found}
+	}
+	return k.closed, k.next, k.found
+}
+
+// bound is the end of a broken event, for all positions from from on.
+type bound struct {
+	from, closed, next int
+	found              bool
+}
+
 // boundary looks for the end of a broken event that starts at i: a closing
 // brace with either another event or the end of the array behind it. closed is
 // the position of the brace, next the position of what follows.
 func boundary(b []byte, i, end int, final bool) (closed, next int, found bool) {
+	work := maxPhaseWork
 	for i < end {
 		k := bytes.IndexByte(b[i:end], '}')
 		if k < 0 {
@@ -107,11 +130,21 @@ func boundary(b []byte, i, end int, final bool) (closed, next int, found bool) {
 			if startsEvent(b, r, end) {
 				return p, r, true
 			}
-			switch is, whole := holdsPhase(b, r, end); {
+			if work <= 0 {
+				continue
+			}
+			is, e := holdsPhase(b, r, end)
+			switch {
 			case is:
 				return p, r, true
-			case !whole && !final: // told when there is more text
+			case e == short && !final: // told when there is more text
 				return 0, 0, false
+			case e == short:
+				work -= end - r
+			case e == deep:
+				work -= maxPhaseWork / 64
+			default:
+				work -= max(e-r, 0)
 			}
 		case ']':
 			r := skipSpace(b, q+1, end)
@@ -137,13 +170,13 @@ func boundary(b []byte, i, end int, final bool) (closed, next int, found bool) {
 }
 
 // holdsPhase reports whether an object with a phase starts at i, whatever its first
-// key is. whole is false where the object goes on behind the end.
-func holdsPhase(b []byte, i, end int) (is, whole bool) {
+// key is, and where it ends, as skipNested does.
+func holdsPhase(b []byte, i, end int) (is bool, e int) {
 	if i >= end || b[i] != '{' {
-		return false, true
+		return false, bad
 	}
-	e := skipNested(b, i, end)
-	return e > 0 && bytes.Contains(b[i:e], []byte(`"ph"`)), e != short
+	e = skipNested(b, i, end)
+	return e > 0 && bytes.Contains(b[i:e], []byte(`"ph"`)), e
 }
 
 // startsEvent reports whether an object whose first key is one of an event

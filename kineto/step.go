@@ -226,5 +226,5 @@ func (d *decoder) lookup(g *step, name []byte, inArgs bool) {
 	}
 	dyn[g.name] = len(d.dyn)
 	g.key = maxSlots + len(d.dyn)
-	d.dyn = append(d.dyn, dynamicKey{g.name, g.top})
+	d.dyn = append(d.dyn, argumentKey{g.name, g.top})
 }

@@ -27,8 +27,7 @@ func (d *decoder) otherValue(key int, g *step, i int) int {
 	case keyUnlearned:
 		a.key, a.top = g.name, g.top
 	default:
-		k := d.dyn[key-maxSlots]
-		a.key, a.top = k.name, k.top
+		a.argumentKey = d.dyn[key-maxSlots]
 	}
 	a.val = d.json(raw, i)
 	d.addOther(a)
@@ -37,13 +36,37 @@ func (d *decoder) otherValue(key int, g *step, i int) int {
 
 // addOther adds an argument; of equal keys the last one counts.
 func (d *decoder) addOther(a argument) {
-	for k := range d.other {
-		if o := &d.other[k]; o.key == a.key && o.top == a.top {
-			*o = a
+	if len(d.other) >= manyOthers {
+		if d.otherAt == nil {
+			d.otherAt = map[argumentKey]int{}
+		}
+		for ; d.otherIn < len(d.other); d.otherIn++ {
+			d.otherAt[d.other[d.otherIn].argumentKey] = d.otherIn
+		}
+		if k, ok := d.otherAt[a.argumentKey]; ok {
+			d.other[k] = a
 			return
+		}
+	} else {
+		for k := range d.other {
+			if o := &d.other[k]; o.argumentKey == a.argumentKey {
+				*o = a
+				return
+			}
 		}
 	}
 	d.other = append(d.other, a)
+}
+
+// manyOthers is how many arguments are looked through one by one.
+const manyOthers = 24
+
+// keepOther keeps some of the arguments, whose positions change.
+func (d *decoder) keepOther(k []argument) {
+	d.other = k
+	if d.otherIn > 0 {
+		d.otherAt, d.otherIn = nil, 0
+	}
 }
 
 // json returns the number of the compact form of a value.
@@ -64,7 +87,7 @@ func (d *decoder) json(raw []byte, i int) uint32 {
 
 // otherSlot keeps a value that does not fit the column of its slot.
 func (d *decoder) otherSlot(s slot, i, e int) int {
-	d.addOther(argument{key: slots[s].name, top: !slots[s].arg, slot: s, val: d.json(d.b[i:e], i)})
+	d.addOther(argument{argumentKey{slots[s].name, !slots[s].arg}, s, d.json(d.b[i:e], i)})
 	d.odd = true
 	d.drop(s)
 	return e
