@@ -22,16 +22,14 @@ func (d *decoder) putSlots(spec *tableSpec, t *tableBatch, row int32) {
 		}
 	}
 	if rest {
-		if id, ok := d.argsJSON(&left); ok {
-			t.cols[spec.col["args_json"]].put(row, int64(id))
-		}
+		t.cols[spec.col["args_json"]].put(row, int64(d.argsJSON(&left)))
 	}
 }
 
 // argsJSON returns the number of a JSON object with the values of the given
 // slots and the other arguments. Keys of the event itself that have no column
 // carry the prefix "event.".
-func (d *decoder) argsJSON(left *slotSet) (id uint32, ok bool) {
+func (d *decoder) argsJSON(left *slotSet) uint32 {
 	o := append(d.scratch[:0], '{')
 	for w := range left {
 		for m := left[w]; m != 0; m &= m - 1 {
@@ -46,8 +44,7 @@ func (d *decoder) argsJSON(left *slotSet) (id uint32, ok bool) {
 	}
 	o = append(o, '}')
 	d.scratch = o
-	id, _ = d.out.strs.put(o)
-	return id, true
+	return d.out.strs.put(o)
 }
 
 func appendKey(o []byte, key string, top bool) []byte {

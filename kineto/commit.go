@@ -108,8 +108,7 @@ func (c *committer) take(j *job) error {
 		}
 		c.d.decode(j, from)
 	}
-	switch j.st {
-	case tooDeep:
+	if j.st == tooDeep {
 		return rejectAt(j.off+int64(j.next), "a value is nested deeper than %d", maxDepth)
 	}
 	if err := c.commit(j.out, j.off); err != nil {
@@ -214,6 +213,9 @@ func (c *committer) commit(b *batch, off int64) error {
 				return err
 			}
 		}
+	}
+	if len(c.names.buf) > maxNameBytes {
+		return rejectAt(off, "more than %d MiB of different names and arguments of GPU events, launches, ranges and begin and end events", maxNameBytes>>20)
 	}
 	for k, n := range b.kinds {
 		kind := Kind{}

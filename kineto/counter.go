@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// finishCounter files a counter event, one row per series.
+// finishCounter files a counter event, one row per series. What stands beside the
+// series goes to the first row.
 func (d *decoder) finishCounter() {
 	const tab = tabCounters
 	spec, t := &specs[tab], &d.out.tables[tab]
@@ -21,32 +22,44 @@ func (d *decoder) finishCounter() {
 			d.set.del(s)
 		}
 	}
+	beside := d.other[:0]
 	for _, a := range d.other {
-		name := a.key
 		if a.top {
-			name = "event." + name
+			beside = append(beside, a)
+		} else {
+			all = append(all, series{a.key, d.out.strs.at(a.val)})
 		}
-		all = append(all, series{name, d.out.strs.at(a.val)})
 	}
-	d.keepOther(d.other[:0])
+	d.keepOther(beside)
 	if d.set.has(slotTS) {
 		d.out.times.see(d.val[slotTS], 0, false)
+	} else {
+		d.noTime()
 	}
+	if d.set.has(slotDur) {
+		d.keepTime(slotDur)
+	}
+	d.idText()
 	for k := 0; k < max(1, len(all)); k++ {
 		row := d.addRow(t)
 		if d.set.has(slotTS) {
 			t.cols[colOf[tab].start].put(row, d.val[slotTS])
 		}
-		for _, s := range []slot{slotCat, slotName, slotPID, slotPIDText, slotTID, slotTIDText} {
-			if d.set.has(s) {
-				t.cols[spec.slotCol[s]].put(row, d.val[s])
+		d.putSlots(spec, t, row)
+		if k == 0 {
+			d.keepOther(d.other[:0])
+			for _, s := range []slot{slotScope, slotBP} {
+				d.set.del(s)
 			}
 		}
 		if k < len(all) {
 			v := all[k]
 			text := string(v.json)
-			id, _ := d.out.strs.put([]byte(v.name))
+			id := d.intern([]byte(v.name))
 			t.cols[colOf[tab].series].put(row, int64(id))
+			if text == "null" {
+				continue
+			}
 			if i, ok := wholeNumber(text); ok {
 				t.cols[colOf[tab].valueInt].put(row, i)
 			}
@@ -57,7 +70,7 @@ func (d *decoder) finishCounter() {
 				if json.Unmarshal([]byte(text), &s) != nil {
 					s = text
 				}
-				id, _ := d.out.strs.put([]byte(strings.ToValidUTF8(s, "\uFFFD")))
+				id := d.intern([]byte(strings.ToValidUTF8(s, "\uFFFD")))
 				t.cols[colOf[tab].valueText].put(row, int64(id))
 			}
 		}

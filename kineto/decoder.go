@@ -226,6 +226,9 @@ func (d *decoder) events(i, stop int) (next int, st status) {
 		}
 		if t != nil {
 			if t.flags != 0 {
+				if t.flags&stepEmpty != 0 {
+					d.enterArgs()
+				}
 				if t.flags&stepEnds != 0 {
 					d.finish()
 					d.clear()
@@ -250,11 +253,10 @@ func (d *decoder) events(i, stop int) (next int, st status) {
 			case stepShort:
 				return d.start, shortText
 			case stepBad:
-				if i, st = d.repair(i); st != stopped || i >= stop {
-					return i, st
-				}
-				// repair ends where a member may begin, or at the array's end
-				return i, stopped
+				return d.repair(i)
+			}
+			if g.flags&stepEmpty != 0 {
+				d.enterArgs()
 			}
 			if g.flags&stepEnds != 0 || g.res != stepKey {
 				d.finish()
@@ -319,10 +321,7 @@ func (d *decoder) events(i, stop int) (next int, st status) {
 				return d.start, tooDeep
 			}
 			// The general path has skipped the space, a learned text may not have.
-			if i, st = d.repair(skipSpace(b, i, end)); st != stopped || i >= stop {
-				return i, st
-			}
-			return i, stopped
+			return d.repair(skipSpace(b, i, end))
 		}
 		i = e
 	}

@@ -43,7 +43,7 @@ func (d *decoder) flushKinds() {
 func (d *decoder) constant(s string) int64 {
 	id, ok := d.consts[s]
 	if !ok {
-		id, _ = d.out.strs.put([]byte(s))
+		id = d.out.strs.put([]byte(s))
 		d.consts[s] = id
 	}
 	return int64(id)
@@ -63,7 +63,7 @@ func (d *decoder) finish() {
 	if d.odd { // a later value may have fitted
 		k := d.other[:0]
 		for _, a := range d.other {
-			if a.slot < 0 || !d.set.has(a.slot) {
+			if a.slot < 0 || !d.has(a.slot) {
 				k = append(k, a)
 			}
 		}
@@ -95,6 +95,11 @@ func (d *decoder) finish() {
 		d.finishInstant()
 	}
 	out.members++
+}
+
+// has reports whether a slot has a value, of processes and threads also text.
+func (d *decoder) has(s slot) bool {
+	return d.set.has(s) || slots[s].kind == kindWho && d.set.has(s+1)
 }
 
 // phaseOf returns the letter of a phase, 0 for none and '?' for others.
@@ -168,7 +173,7 @@ func (d *decoder) finishDuration(cat uint32) {
 		d.out.times.see(start, max(dur, 0), hasDur)
 	} else {
 		flag = "bad_time"
-		d.out.add(schema.BadTime, d.start, "event without a usable time")
+		d.noTime()
 	}
 	switch {
 	case !hasDur:
@@ -298,6 +303,8 @@ func (d *decoder) finishTimed(tab tableID) {
 		if tab != tabMetadata {
 			d.out.times.see(d.val[slotTS], 0, false)
 		}
+	} else if tab != tabMetadata {
+		d.noTime()
 	}
 	if d.set.has(slotDur) {
 		d.keepTime(slotDur)
@@ -306,6 +313,10 @@ func (d *decoder) finishTimed(tab tableID) {
 		d.oneValue()
 	}
 	d.putSlots(spec, t, row)
+}
+
+func (d *decoder) noTime() {
+	d.out.add(schema.BadTime, d.start, "event without a usable time")
 }
 
 // oneValue leaves one of the two arguments that a metadata event may have for
@@ -319,7 +330,7 @@ func (d *decoder) oneValue() {
 		s = slotArgName
 	}
 	d.scratch = d.appendSlot(d.scratch[:0], s)
-	id, _ := d.out.strs.put(d.scratch)
+	id := d.out.strs.put(d.scratch)
 	d.addOther(argument{argumentKey{slots[s].name, false}, -1, id})
 	d.set.del(s)
 }
@@ -327,7 +338,7 @@ func (d *decoder) oneValue() {
 // keepTime moves a time without a column to the other arguments.
 func (d *decoder) keepTime(s slot) {
 	d.scratch = appendMicros(d.scratch[:0], d.val[s])
-	id, _ := d.out.strs.put(d.scratch)
+	id := d.out.strs.put(d.scratch)
 	d.addOther(argument{argumentKey{slots[s].name, true}, -1, id})
 }
 
@@ -337,15 +348,22 @@ func (d *decoder) finishInstant() {
 	if d.set.has(slotTS) {
 		t.cols[colOf[tabInstants].start].put(row, d.val[slotTS])
 		d.out.times.see(d.val[slotTS], 0, false)
+	} else {
+		d.noTime()
 	}
 	if d.set.has(slotDur) {
 		t.cols[colOf[tabInstants].dur].put(row, d.val[slotDur])
 	}
+	d.idText()
+	d.putSlots(&specs[tabInstants], t, row)
+}
+
+// idText makes text of an id that is a number.
+func (d *decoder) idText() {
 	if d.set.has(slotID) {
 		d.scratch = strconv.AppendInt(d.scratch[:0], d.val[slotID], 10)
-		id, _ := d.out.strs.put(d.scratch)
+		id := d.out.strs.put(d.scratch)
 		d.val[slotIDText] = int64(id)
 		d.set.add(slotIDText)
 	}
-	d.putSlots(&specs[tabInstants], t, row)
 }

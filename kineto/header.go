@@ -267,8 +267,9 @@ func (h *headerText) parse() Header {
 		v := h.raw[k]
 		switch k {
 		case "baseTimeNanoseconds":
-			if n, ok := jsonTruncated(v); ok {
-				out.BaseNS = schema.Some(n)
+			var exact bool
+			if out.BaseNS, exact = jsonWhole(v); !exact {
+				out.Rest[k] = v
 			}
 		case "host_name":
 			out.Host = jsonText(v)
@@ -289,12 +290,19 @@ func (h *headerText) parse() Header {
 		case "distributedInfo":
 			h.distributed(v, &out)
 		case "deviceProperties", "computeProperties":
-			var list []json.RawMessage
+			var list, unnumbered []json.RawMessage
 			if json.Unmarshal(v, &list) != nil {
 				out.Rest[k] = v
 			}
 			for _, d := range list {
-				out.Devices = append(out.Devices, parseDevice(d))
+				if p := parseDevice(d); p.Ordinal.OK {
+					out.Devices = append(out.Devices, p)
+				} else {
+					unnumbered = append(unnumbered, d)
+				}
+			}
+			if unnumbered != nil {
+				out.Rest[k] = mustJSONList(unnumbered)
 			}
 		default:
 			out.Rest[k] = v
@@ -309,18 +317,26 @@ func (h *headerText) distributed(v []byte, out *Header) {
 		out.Rest["distributedInfo"] = v
 		return
 	}
-	if n, ok := jsonTruncated(m["rank"]); ok && n >= 0 {
-		out.Rank = schema.Some(n)
+	var exact bool
+	if out.Rank, exact = jsonWhole(m["rank"]); out.Rank.OK && out.Rank.V < 0 {
+		out.Rank = schema.Opt[int64]{}
+	} else if exact {
+		delete(m, "rank")
 	}
-	if n, ok := jsonTruncated(m["world_size"]); ok && n > 0 {
-		out.WorldSize = schema.Some(n)
+	if out.WorldSize, exact = jsonWhole(m["world_size"]); out.WorldSize.OK && out.WorldSize.V <= 0 {
+		out.WorldSize = schema.Opt[int64]{}
+	} else if exact {
+		delete(m, "world_size")
 	}
 	out.Backend = jsonText(m["backend"])
+	delete(m, "backend")
 	if pg := m["pg_config"]; pg != nil {
 		out.ProcessGroups = schema.Some(string(pg))
-	}
-	for _, k := range []string{"rank", "world_size", "backend", "pg_config", "pg_count"} {
-		delete(m, k)
+		delete(m, "pg_config")
+		var list []json.RawMessage
+		if n, ok := jsonInt(m["pg_count"]); ok && json.Unmarshal(pg, &list) == nil && n == int64(len(list)) {
+			delete(m, "pg_count") // says nothing new
+		}
 	}
 	if len(m) > 0 {
 		out.Rest["distributedInfo"] = mustJSON(m)
@@ -391,19 +407,33 @@ func mustJSON(m map[string]json.RawMessage) []byte {
 	return append(o, '}')
 }
 
+func mustJSONList(list []json.RawMessage) []byte {
+	o := []byte{'['}
+	for i, v := range list {
+		if i > 0 {
+			o = append(o, ',')
+		}
+		o = append(o, v...)
+	}
+	return append(o, ']')
+}
+
 // jsonInt reads a whole number, also one that is written as text.
 func jsonInt(v []byte) (int64, bool) { return textInt(numberText(v)) }
 
-// jsonTruncated reads a number and drops its fraction.
-func jsonTruncated(v []byte) (int64, bool) {
+// jsonWhole reads a whole number and drops a fraction. exact is false where the result
+// does not tell all that the value said.
+func jsonWhole(v []byte) (n schema.Opt[int64], exact bool) {
 	t := numberText(v)
 	if n, ok := textInt(t); ok {
-		return n, true
+		return schema.Some(n), true
 	}
 	if i := strings.IndexByte(t, '.'); i > 0 && !strings.ContainsAny(t, "eE") {
-		return textInt(t[:i])
+		if n, ok := textInt(t[:i]); ok {
+			return schema.Some(n), false
+		}
 	}
-	return 0, false
+	return n, len(v) == 0 || string(v) == "null"
 }
 
 // numberText returns the spelling of a number, escaped or not.

@@ -52,12 +52,12 @@ func (t *interner) add(b []byte, slot, h uint64) uint32 {
 	return id
 }
 
-func (t *interner) put(b []byte) (id uint32, fresh bool) {
+func (t *interner) put(b []byte) uint32 {
 	id, slot, h, ok := t.find(b)
 	if ok {
-		return id, false
+		return id
 	}
-	return t.add(b, slot, h), true
+	return t.add(b, slot, h)
 }
 
 func (t *interner) grow() {

@@ -14,8 +14,9 @@ const (
 
 // Flags of a step from one value to the next.
 const (
-	stepEnds uint8 = 1 << iota // the event ends and another begins
-	stepArgs                   // args begin (and may end again, being empty)
+	stepEmpty uint8 = 1 << iota // args that are empty
+	stepEnds                    // then the event ends and another begins
+	stepArgs                    // then args begin
 )
 
 // transition is a remembered text.

@@ -28,3 +28,7 @@ const (
 	// so that eight bytes can be loaded anywhere in it.
 	pad = 64
 )
+
+// maxNameBytes is how much text the names and arguments of GPU events, launches,
+// ranges, begin and end events may hold, each counted once: they stay in memory.
+var maxNameBytes = 1 << 30

@@ -99,3 +99,20 @@ func TestCollidingTexts(t *testing.T) {
 		t.Error("two tables of names have one seed: a file could be made of names that collide")
 	}
 }
+
+// TestManyNames: text that has to stay in memory is bounded.
+func TestManyNames(t *testing.T) {
+	defer func(n int) { maxNameBytes = n }(maxNameBytes)
+	maxNameBytes = 1 << 20
+	var text strings.Builder
+	for i := range 40_000 {
+		fmt.Fprintf(&text, `{"ph":"X","cat":"kernel","ts":%d,"dur":1,"name":"a long name of a kernel, number %d"},`, i, i)
+	}
+	if got := readAll(t, from([]byte(`{"traceEvents":[`+text.String()+`{}]}`)), Options{Workers: 1, ChunkSize: 64 << 10}); !strings.Contains(got.err, "more than 1 MiB of different names") {
+		t.Error(got.err)
+	}
+	same := strings.Repeat(`{"ph":"X","cat":"kernel","ts":1,"dur":1,"name":"a long name of a kernel"},`, 40_000)
+	if got := readAll(t, from([]byte(`{"traceEvents":[`+same+`{}]}`)), Options{Workers: 1, ChunkSize: 64 << 10}); got.err != "" {
+		t.Error(got.err)
+	}
+}

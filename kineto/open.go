@@ -117,6 +117,17 @@ func (t *textReader) ended(err error) error {
 	return io.EOF
 }
 
+// blame adds to the reason of a rejection what was wrong with the stored form: the
+// text may be none because of that.
+func (t *textReader) blame(e *RejectedError) error {
+	for _, n := range t.notes {
+		if info, _ := schema.Describe(n.code); info.Severity == schema.DataLoss {
+			return &RejectedError{Reason: e.Reason + "; " + n.message + ": copy the file again", Offset: e.Offset}
+		}
+	}
+	return e
+}
+
 func isZstd(err error) bool {
 	for _, e := range []error{
 		zstd.ErrReservedBlockType, zstd.ErrCompressedSizeTooBig, zstd.ErrBlockTooSmall, zstd.ErrUnexpectedBlockSize,

@@ -135,7 +135,7 @@ func (m *remap) to(id uint32) int64 {
 	if v := m.ids[id]; v != 0 {
 		return v - 1
 	}
-	n, _ := m.names.put(m.from.at(id))
+	n := m.names.put(m.from.at(id))
 	m.ids[id] = int64(n) + 1
 	return int64(n)
 }

@@ -1,7 +1,9 @@
 package kineto
 
 import (
+	"math"
 	"sort"
+	"strconv"
 
 	"tracelake/schema"
 )
@@ -51,7 +53,29 @@ func (c *committer) pairEvents() error {
 	}
 	t := &tableBatch{cols: make([]column, len(specs[tabCPU].table.Columns))}
 	spec := &specs[tabCPU]
-	text := func(s string) int64 { id, _ := c.names.put([]byte(s)); return int64(id) }
+	text := func(s string) int64 { return int64(c.names.put([]byte(s))) }
+	own := map[string]bool{
+		"trace_id": true, "start_ns": true, "dur_ns": true, "end_ns": true, "time_flag": true, "pairing": true, "end_index": true,
+		"event_index": true, "pid": true, "pid_text": true, "tid": true, "tid_text": true, "args_json": true,
+	}
+	// What the end event says counts where the begin event does not say it.
+	cols := make([][]int64, len(spec.table.Columns))
+	differ := map[int][]int{} // by row of the begin event, columns with two values
+	for ci, col := range spec.table.Columns {
+		if own[col.Name] || !r.Has(col.Name) {
+			continue
+		}
+		cols[ci] = r.ValuesAt(ci)
+		for b, e := range end {
+			switch {
+			case e < 0 || cols[ci][e] == schema.Null:
+			case cols[ci][b] == schema.Null:
+				cols[ci][b] = cols[ci][e]
+			case cols[ci][b] != cols[ci][e]:
+				differ[b] = append(differ[b], ci)
+			}
+		}
+	}
 	emit := map[int]int32{} // source row -> row
 	for i := range n {
 		begin := r.Name(phase[i]) == "B"
@@ -79,17 +103,27 @@ func (c *committer) pairEvents() error {
 			t.cols[colOf[tabCPU].flag].put(row, text("missing_duration"))
 			c.res.Diags.Add(schema.UnpairedEnd, schema.Null, index[i], 1, "end event without a begin")
 		}
-		if a := c.pairedArgs(args[i], end[i], args); a != schema.Null {
+		a := args[i]
+		if e := end[i]; e >= 0 {
+			switch id := c.endArgs(args[e], differ[i], cols, e); {
+			case id == schema.Null:
+			case a == schema.Null && differ[i] == nil:
+				a = id
+			default:
+				a = c.joinArgs(a, id)
+			}
+		}
+		if a != schema.Null {
 			t.cols[spec.c("args_json")].put(row, a)
 		}
 	}
-	own := map[string]bool{"trace_id": true, "dur_ns": true, "end_ns": true, "time_flag": true, "pairing": true, "end_index": true, "args_json": true}
-	for ci, col := range spec.table.Columns {
-		if own[col.Name] || !r.Has(col.Name) {
-			continue
+	for _, col := range []string{"event_index", "start_ns", "pid", "pid_text", "tid", "tid_text"} {
+		if r.Has(col) {
+			cols[spec.c(col)] = r.Values(col)
 		}
-		v := r.ValuesAt(ci)
-		for i := range n {
+	}
+	for ci, v := range cols {
+		for i := range v {
 			if row, ok := emit[i]; ok && v[i] != schema.Null {
 				t.cols[ci].put(row, v[i])
 			}
@@ -104,17 +138,45 @@ func (c *committer) pairEvents() error {
 	return nil
 }
 
-// pairedArgs joins the arguments of a begin event and its end event.
-func (c *committer) pairedArgs(begin int64, end int, args []int64) int64 {
-	if end < 0 || args[end] == schema.Null {
-		return begin
+// endArgs returns the arguments of an end event, with what it says otherwise than its
+// begin event in the columns that differ; schema.Null for none.
+func (c *committer) endArgs(args int64, differ []int, cols [][]int64, e int) int64 {
+	if len(differ) == 0 {
+		return args
 	}
-	if begin == schema.Null {
-		return args[end]
+	o := []byte{'{'}
+	for _, ci := range differ {
+		s := slotOfColumn[ci]
+		o = appendKey(o, slots[s].name, !slots[s].arg)
+		switch v := cols[ci][e]; slots[s].kind {
+		case kindText:
+			o = appendQuoted(o, c.names.at(uint32(v)))
+		case kindJSON:
+			o = append(o, c.names.at(uint32(v))...)
+		case kindFloat:
+			o = appendFloat(o, math.Float64frombits(uint64(v)))
+		default:
+			o = strconv.AppendInt(o, v, 10)
+		}
 	}
-	b, e := c.names.at(uint32(begin)), c.names.at(uint32(args[end]))
-	o := append([]byte(nil), b[:len(b)-1]...)
-	o = append(append(o, `,"event.end_args":`...), e...)
-	id, _ := c.names.put(append(o, '}'))
-	return int64(id)
+	if args != schema.Null {
+		if rest := c.names.at(uint32(args))[1:]; len(rest) > 1 {
+			o = append(append(o, ','), rest[:len(rest)-1]...)
+		}
+	}
+	return int64(c.names.put(append(o, '}')))
+}
+
+// slotOfColumn is the slot that a column of cpu_events holds.
+var slotOfColumn = map[int]slot{}
+
+// joinArgs joins the arguments of a begin event and its end event.
+func (c *committer) joinArgs(begin, end int64) int64 {
+	o := []byte{'{'}
+	if begin != schema.Null {
+		b := c.names.at(uint32(begin))
+		o = append(o[:0], b[:len(b)-1]...)
+	}
+	o = append(appendKey(o, "end_args", true), c.names.at(uint32(end))...)
+	return int64(c.names.put(append(o, '}')))
 }

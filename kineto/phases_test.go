@@ -46,7 +46,35 @@ func TestBeginEnd(t *testing.T) {
 	)
 }
 
+// TestEndSays: what only the end event says is that of the event, what it says
+// otherwise is kept.
+func TestEndSays(t *testing.T) {
+	wantRows(t, rowsOf(t, "cpu_events",
+		`{"ph":"B","name":"a","pid":1,"tid":1,"ts":1,"args":{"External id":4}}`,
+		`{"ph":"E","cat":"cpu_op","pid":1,"tid":1,"ts":2,"args":{"External id":4,"Sequence number":7,"Input Dims":[[2]],"flops":12.0,"x":1}}`,
+		`{"ph":"B","name":"b","cat":"cpu_op","pid":1,"tid":1,"ts":3,"args":{"External id":5,"y":0}}`,
+		`{"ph":"E","name":"c","cat":"cpu_op","pid":1,"tid":1,"ts":4,"args":{"External id":6,"z":[]}}`,
+		`{"ph":"B","name":"d","pid":1,"tid":1,"ts":5}`,
+		`{"ph":"E","name":"e","pid":1,"tid":1,"ts":6}`,
+	),
+		`event_index=0 name="a" category="cpu_op" external_id=4 sequence_number=7 input_dims="[[2]]" flops=12 args_json="{\"x\":1}"`,
+		`event_index=2 name="b" external_id=5 args_json="{\"y\":0,\"event.end_args\":{\"event.name\":\"c\",\"External id\":6,\"z\":[]}}"`,
+		`event_index=4 name="d" args_json="{\"event.end_args\":{\"event.name\":\"e\"}}"`,
+	)
+}
+
 func TestCounters(t *testing.T) {
+	wantRows(t, rowsOf(t, "counters",
+		`{"ph":"C","name":"q","id":7,"s":"p","bp":"e","dur":2,"more":[1],"pid":1,"ts":2,"args":{"a":null,"b":2}}`,
+		`{"ph":"C","name":"q","id":"0x8","pid":1,"ts":3,"args":{"a":1}}`,
+	),
+		`event_index=0 series="a" id="7" args_json="{\"event.s\":\"p\",\"event.bp\":\"e\",\"event.more\":[1],\"event.dur\":2}"`,
+		`event_index=0 series="b" id="7" value_int=2`,
+		`event_index=1 series="a" id="0x8" value_int=1`,
+	)
+	if got := rowsOf(t, "counters", `{"ph":"C","name":"q","args":{"a":null}}`)[0]; strings.Contains(got, "value") {
+		t.Errorf("a sample that is null: %s", got)
+	}
 	wantRows(t, rowsOf(t, "counters",
 		`{"ph":"C","name":"mem","pid":"GPU 0 Counters","ts":1.5,"args":{"bytes":9007199254740993,"":0.25,"label":"x"}}`,
 		`{"ph":"C","name":"none","pid":1,"ts":2}`,
@@ -147,5 +175,64 @@ func TestBasesOnBothSides(t *testing.T) {
 	got := readAll(t, from([]byte(`{"baseTimeNanoseconds":5,"traceEvents":[{"ph":"i","ts":1}],"baseTimeNanoseconds":7}`)), Options{})
 	if rows := got.rows["instants"]; len(rows) != 1 || !strings.Contains(rows[0], "start_ns=1007 ") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestLastCounts: of equal keys the last one counts, also where it is empty or null.
+func TestLastCounts(t *testing.T) {
+	wantRows(t, rowsOf(t, "cpu_events",
+		`{"ph":"X","name":"a","ts":1,"dur":1,"args":{"x":1,"External id":4},"args":{}}`,
+		`{"ph":"X","name":"b","args":{"x":1},"args":{},"ts":1,"dur":1}`,
+		`{"ph":"X","name":"c","args":{"x":1,"External id":4},"args":null,"ts":1,"dur":1}`,
+		`{"ph":"X","name":"d","ts":"soon","ts":null,"dur":1}`,
+		`{"ph":"X","name":"e","pid":[1],"pid":"p","ts":1,"dur":1}`,
+		`{"ph":"X","name":"f","pid":[1],"pid":2,"pid":null,"ts":1,"dur":1,"args":{}}`,
+		`{"ph":"X","name":"g","args":{},"args":{"x":2},"ts":1,"dur":1,"args":{}}`,
+		`{"ph":"X","name":"h","args":{"x":1},"args":{"y":2},"ts":1,"dur":1}`,
+	),
+		`name="a"`, `name="b"`, `name="c"`, `name="d" time_flag="bad_time"`, `name="e" pid_text="p"`, `name="f"`, `name="g"`, `name="h" args_json="{\"y\":2}"`,
+	)
+	for i, row := range rowsOf(t, "cpu_events",
+		`{"ph":"X","name":"a","ts":1,"dur":1,"args":{"x":1,"External id":4},"args":{}}`,
+		`{"ph":"X","name":"a","ts":1,"dur":1,"args":{"x":1,"External id":4},"args":{}}`,
+		`{"ph":"X","name":"b","args":{"x":1},"args":{},"ts":1,"dur":1}`,
+		`{"ph":"X","name":"d","ts":"soon","ts":null,"dur":1}`,
+		`{"ph":"X","name":"e","pid":[1],"pid":"p","ts":1,"dur":1}`,
+		`{"ph":"X","name":"f","pid":[1],"pid":2,"pid":null,"ts":1,"dur":1,"args":{}}`,
+	) {
+		if strings.Contains(row, "args_json") || strings.Contains(row, "external_id") || strings.Contains(row, "pid=") {
+			t.Errorf("event %d keeps what does not count: %s", i, row)
+		}
+	}
+}
+
+// TestNoTime: events without a usable time are counted, whatever their phase.
+func TestNoTime(t *testing.T) {
+	var text strings.Builder
+	for _, ph := range []string{"X", "B", "E", "C", "i", "s", "N", "M"} {
+		text.WriteString(`{"ph":"` + ph + `","name":"a"},`)
+	}
+	got := readAll(t, from([]byte(`{"traceEvents":[`+text.String()+`{"ph":"X","ts":1,"dur":1}]}`)), Options{Workers: 1})
+	if d := strings.Join(got.diags, "\n"); strings.Count(d, "bad_time") != 7 {
+		t.Errorf("7 events have no time and need one:\n%s", d)
+	}
+}
+
+// TestControlCharacters are counted alike whatever stands before them.
+func TestControlCharacters(t *testing.T) {
+	for _, events := range []string{
+		`{"ph":"i","ts":1,"name":"a\u0001"},{"ph":"i","ts":1,"name":"a` + "\x01" + `"}`,
+		`{"ph":"i","ts":1,"name":"a` + "\x01" + `"},{"ph":"i","ts":1,"name":"b"}`,
+		`{"ph":"C","ts":1,"args":{"a\u0001":1}},{"ph":"i","ts":1,"name":"a` + "\x01" + `"}`,
+	} {
+		got := readAll(t, from([]byte(`{"traceEvents":[`+events+`]}`)), Options{Workers: 1})
+		if d := strings.Join(got.diags, "\n"); strings.Count(d, "control_character") != 1 {
+			t.Errorf("%q: %s", events, d)
+		}
+	}
+	twice := `{"ph":"i","ts":1,"name":"a` + "\x01" + `"}`
+	got := readAll(t, from([]byte(`{"traceEvents":[`+twice+`,`+twice+`]}`)), Options{Workers: 1})
+	if d := strings.Join(got.diags, "\n"); strings.Count(d, "control_character") != 2 {
+		t.Error(d)
 	}
 }

@@ -20,6 +20,15 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer text.Close()
+	res, err := read(ctx, text, o)
+	var rejected *RejectedError
+	if errors.As(err, &rejected) {
+		err = text.blame(rejected)
+	}
+	return res, err
+}
+
+func read(ctx context.Context, text *textReader, o Options) (*Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := &pipeline{o: o, text: text, digest: digest.New(), ctx: ctx}
@@ -277,6 +286,9 @@ func (p *pipeline) noEvents(b []byte, end int, eof bool) error {
 	}
 	if rest < len(b)-pad && (b[rest] == '{' || b[rest] == '[') {
 		return rejectAt(int64(rest), "several JSON documents in one file and no trace: one event per line is not a trace")
+	}
+	if p.header.other {
+		return reject("not a trace: a JSON object without a traceEvents array (traceEvents is no array)")
 	}
 	if len(p.header.order) == 0 {
 		return reject("empty: a JSON object without keys")

@@ -187,7 +187,6 @@ func (d *decoder) key(g *step, i int, inArgs bool) int {
 			g.res, g.next, g.inArgs, g.learn = stepKey, i, false, false
 			return -1
 		}
-		g.flags |= stepArgs
 		i = skipSpace(b, i+1, end)
 		if i >= end {
 			g.res = stepShort
@@ -198,8 +197,10 @@ func (d *decoder) key(g *step, i int, inArgs bool) int {
 				g.res, g.next = stepBad, i
 				return -1
 			}
+			g.flags |= stepEmpty
 			return i + 1
 		}
+		g.flags |= stepArgs
 		inArgs = true
 	}
 }

@@ -78,9 +78,19 @@ func (d *decoder) str(s []byte, escaped bool) (id uint32, f flaw) {
 	}
 	t, f := unescape(d.scratch[:0], s)
 	d.scratch = t
-	id, _ = d.out.strs.put(t)
+	id = d.intern(t)
 	d.rawText.put(s, k, h, id, f)
 	return id, f
+}
+
+// intern returns the number of a text. One with control characters is flagged, for
+// where it stands as it is between quotes.
+func (d *decoder) intern(t []byte) uint32 {
+	id := d.out.strs.put(t)
+	if !clean(t) {
+		d.flags[id] = flawControl
+	}
+	return id
 }
 
 // nested decodes the value at i, kept as JSON or as three sizes.
@@ -118,7 +128,7 @@ func (d *decoder) nested(s slot, kind valueKind, i int) int {
 		} else {
 			t, f := appendCompact(d.scratch[:0], b[i:e])
 			d.scratch = t
-			id, _ := d.out.strs.put(t)
+			id := d.out.strs.put(t)
 			raw.put(b[i:e], k, h, id, f)
 		}
 		n = uint32(raw.len() - 1)

@@ -119,6 +119,9 @@ func initTables() {
 			s.slotCol[argSlot["bytes"]] = -1
 			s.special.add(slotID)
 			s.place(slotIDText, "id")
+		case tabCounters:
+			s.special.add(slotID)
+			s.place(slotIDText, "id")
 		case tabMetadata:
 			s.place(slotArgName, "value")
 			s.place(slotArgLabels, "value")
@@ -179,6 +182,11 @@ var slotStream slot
 
 func initColumns() {
 	slotStream = argSlot["stream"]
+	for s := range slots {
+		if c := specs[tabCPU].slotCol[s]; c >= 0 {
+			slotOfColumn[int(c)] = s
+		}
+	}
 	for id := range specs {
 		s, c := &specs[id], &colOf[id]
 		find := func(name string) int {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 
 	"tracelake/schema"
@@ -75,7 +76,7 @@ func (d *decoder) json(raw []byte, i int) uint32 {
 	if !ok {
 		t, f := appendCompact(d.scratch[:0], raw)
 		d.scratch = t
-		id, _ := d.out.strs.put(t)
+		id := d.out.strs.put(t)
 		d.rawJSON.put(raw, k, h, id, f)
 		n = uint32(d.rawJSON.len() - 1)
 	}
@@ -166,6 +167,9 @@ func (d *decoder) slowValue(s slot, i int) int {
 	switch {
 	case w == "null":
 		d.drop(s)
+		if d.odd { // an earlier value does not count
+			d.keepOther(slices.DeleteFunc(d.other, func(a argument) bool { return a.slot == s }))
+		}
 		return e
 	case w == "true", w == "false":
 	case w[0] == '-' || w[0] >= '0' && w[0] <= '9':

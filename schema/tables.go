@@ -317,7 +317,7 @@ var (
 
 	TableCounters = Table{
 		Name: "counters", Row: "a sample of one counter series", Order: "as in the source",
-		Doc: "Counter events, one row per series of the event.",
+		Doc: "Counter events, one row per series of the event; its first row has what stands beside the series.",
 		Columns: cols(
 			[]Column{colIndex, colCat, colName, opt("series", String, "", "series within the event; null where the event has no values"), colStart},
 			colsThread,
@@ -325,6 +325,8 @@ var (
 				opt("value", Float64, "", "sample; null where it is not a number"),
 				opt("value_int", Int64, "", "sample where it is an integer, exact"),
 				opt("value_text", String, "", "sample where it is not a number"),
+				opt("id", String, "", "id, where the event has one: counters of one name and different ids are different ones"),
+				colArgs,
 			},
 		),
 	}

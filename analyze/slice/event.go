@@ -169,6 +169,8 @@ func (s *slicer) event(o *object, table string, r record, more []record) {
 		o.put("id", r.value("id"))
 		o.put("id", r.value("id_text"))
 		o.put("bp", r.value("bind_point"))
+	case "counters":
+		o.put("id", r.value("id"))
 	case "instants":
 		o.put("id", r.value("id"))
 		if s.place.nsys {

@@ -207,6 +207,7 @@ func (s *slicer) header(ctx context.Context, o *object) error {
 		o.put("vllm_version", s.trace.value("engine_version"))
 	}
 	s.distributed(o, distributed)
+	take("baseTimeNanoseconds") // where it was no whole number
 	for _, m := range rest {
 		o.raw(m.key, m.json)
 	}
@@ -239,11 +240,12 @@ func numberOrText(v string) string {
 	return quoted(v)
 }
 
-// deviceProperties writes what is known of the GPUs; broken is what the source
-// had there where it was no list.
-func (s *slicer) deviceProperties(ctx context.Context, o *object, broken string) error {
-	if broken != "" {
-		o.raw("deviceProperties", broken)
+// deviceProperties writes what is known of the GPUs; rest is what the source had
+// there that has no row: entries without an ordinal, or something that is no list.
+func (s *slicer) deviceProperties(ctx context.Context, o *object, rest string) error {
+	unnumbered, list := strings.CutPrefix(strings.TrimSuffix(rest, "]"), "[")
+	if rest != "" && !list {
+		o.raw("deviceProperties", rest)
 		return nil
 	}
 	found, err := s.all(ctx, "FROM devices WHERE trace_id = getvariable('slice_trace') ORDER BY gpu_events = 0, ordinal, global_pid NULLS FIRST LIMIT 4096")
@@ -283,7 +285,10 @@ func (s *slicer) deviceProperties(ctx context.Context, o *object, broken string)
 		o.members(r.text("properties_json"))
 		o.close()
 	}
-	o.b = append(o.b, ']')
+	if !first && unnumbered != "" {
+		o.b = append(o.b, ',')
+	}
+	o.b = append(append(o.b, unnumbered...), ']')
 	return nil
 }
 

@@ -84,6 +84,9 @@ func (a *File) Err() error {
 
 // Close closes the file if there is one. Nothing can be put or read afterwards.
 func (a *File) Close() {
+	if a == nil {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.full = true
