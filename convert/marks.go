@@ -16,7 +16,8 @@ func (m *model) addSpans(marks *link.Marks, names []string) {
 	if m.res.byProcess {
 		process = "global_pid"
 	}
-	pid, tid, index := r.Values(process), r.Values("tid"), r.Values("event_index")
+	pid, tid := m.threads(r, process)
+	index := r.Values("event_index")
 	// What was imported from text logs was marked by no thread of the program.
 	logged := func(category int64) bool {
 		return m.res.byProcess && category != schema.Null && strings.HasPrefix(names[category], "nvtxt_")

@@ -188,7 +188,7 @@ func newModel(res *loaded, marks *link.Marks) *model {
 	l := &t.Launches
 	l.Names = names
 	l.Correlation = res.launches.Values("correlation")
-	l.PID, l.TID = res.launches.Values("pid"), res.launches.Values("tid")
+	l.PID, l.TID = m.threads(res.launches, "pid")
 	if g.ExternalID != nil && res.launches.Has("external_id") {
 		l.ExternalID = res.launches.Values("external_id")
 		l.Name = m.launchNames()
@@ -201,6 +201,30 @@ func newModel(res *loaded, marks *link.Marks) *model {
 	m.findOverruns()
 	return m
 }
+
+// threads returns the process and thread of each row. Those that are text have keys
+// instead, far from what systems give to processes.
+func (m *model) threads(r rows, process string) (pid, tid []int64) {
+	pid, tid = r.Values(process), r.Values("tid")
+	for col, ids := range map[string][]int64{"pid_text": pid, "tid_text": tid} {
+		if !r.Has(col) {
+			continue
+		}
+		for i, t := range r.Values(col) {
+			if ids[i] == schema.Null && t != schema.Null {
+				ids[i] = textKey - t
+				if m.trace.Processes == nil {
+					m.trace.Processes = map[int64]int64{}
+				}
+				m.trace.Processes[ids[i]] = schema.Null
+			}
+		}
+	}
+	return pid, tid
+}
+
+// textKey less the number of a text is the key of a process or thread.
+const textKey = -1 << 62
 
 // fill adds the columns of the trace that linking does not need.
 func (m *model) fill() *model {

@@ -159,6 +159,10 @@ func (d *decoder) finishDuration(cat uint32) {
 		tab = tabLaunches
 	case classRange, classGPURange:
 		tab = tabRanges
+	case classOperator:
+		if d.marksStep() {
+			tab = tabRanges
+		}
 	}
 	spec, t := &specs[tab], &d.out.tables[tab]
 	row := d.addRow(t)
@@ -226,6 +230,18 @@ func (d *decoder) finishDuration(cat uint32) {
 		t.cols[colOf[tab].onGPU].put(row, on)
 	}
 	d.putSlots(spec, t, row)
+}
+
+// stepPrefix begins the names of the marks that the PyTorch profiler makes. Those of
+// 2021 have the category of operators.
+const stepPrefix = "ProfilerStep#"
+
+func (d *decoder) marksStep() bool {
+	if !d.set.has(slotName) || d.asJSON.has(slotName) {
+		return false
+	}
+	name := d.out.strs.at(uint32(d.val[slotName]))
+	return len(name) > len(stepPrefix) && name[0] == 'P' && string(name[:len(stepPrefix)]) == stepPrefix
 }
 
 // zeroIsNone drops IDs of 0, which profilers write for none.

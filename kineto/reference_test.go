@@ -195,6 +195,10 @@ func checkEvent(t testing.TB, i int, m map[string]any, r row, base int64) {
 				want = "launches"
 			case classRange, classGPURange:
 				want = "ranges"
+			case classOperator:
+				if n, ok := m["name"].(string); ok && len(n) > len(stepPrefix) && strings.HasPrefix(n, stepPrefix) {
+					want = "ranges"
+				}
 			}
 		}
 	} else if want == "" {

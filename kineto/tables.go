@@ -147,6 +147,7 @@ const (
 	classLaunch
 	classRange
 	classGPURange
+	classOperator // a range where the name marks a step
 )
 
 // classify tells the table of a category. Names of 2021 (Kernel, Runtime, …)
@@ -165,6 +166,8 @@ func classify(cat string) class {
 		return classGPURange
 	case "Runtime", "Driver":
 		return classLaunch
+	case "cpu_op", "Operator":
+		return classOperator
 	}
 	if strings.HasSuffix(cat, "_runtime") || strings.HasSuffix(cat, "_driver") {
 		return classLaunch

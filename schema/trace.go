@@ -217,8 +217,8 @@ type Trace struct {
 
 	// Processes gives the process ID of a process key, where the columns PID,
 	// KeyPID and Span.PID hold keys that are not process IDs: reports over
-	// several hosts or virtual machines repeat process IDs. nil where they do
-	// hold process IDs.
+	// several hosts or virtual machines repeat process IDs, and traces may give
+	// text for one (Null here). nil where they do hold process IDs.
 	Processes map[int64]int64
 
 	Notes       []string

@@ -94,7 +94,9 @@ func processes(t *schema.Trace, links *link.Links) []int64 {
 			continue
 		}
 		seen[pid] = true
-		out = append(out, t.ProcessID(pid))
+		if pid = t.ProcessID(pid); pid != schema.Null { // else its name is text
+			out = append(out, pid)
+		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

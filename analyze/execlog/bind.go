@@ -85,7 +85,9 @@ func window(t *schema.Trace, links *link.Links) (start, end int64, pids []int64)
 	note := func(key int64) {
 		if key != schema.Null && key != last {
 			last = key
-			seen[t.ProcessID(key)] = true
+			if pid := t.ProcessID(key); pid != schema.Null {
+				seen[pid] = true
+			}
 		}
 	}
 	g, calls := &t.GPU, &t.Launches

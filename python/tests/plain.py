@@ -6,6 +6,7 @@ Times are exact: numbers are read as Decimal and turned into integer ns.
 import decimal
 import gzip
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -40,7 +41,9 @@ def table_of(event):
             return "gpu_events"
         if is_launch(cat):
             return "launches"
-        return "ranges" if cat in RANGES else "cpu_events"
+        # Until 2021 the marks of the profiler had the category of operators.
+        step = cat in ("Operator", "cpu_op") and re.match("ProfilerStep#.", str(event.get("name")), re.DOTALL)
+        return "ranges" if cat in RANGES or step else "cpu_events"
     if ph in ("B", "E"):
         return None
     return {"C": None, "s": "flows", "t": "flows", "f": "flows", "M": "metadata"}.get(ph, "instants")
