@@ -294,10 +294,10 @@ func (c *committer) finish() error {
 		return &RestartError{BaseKnown: true, SkipTo: c.p.o.SkipTo}
 	}
 	if h.array && c.phases == 0 {
-		return reject("not a trace: a JSON array without events")
+		return c.p.text.blame("not a trace: a JSON array without events")
 	}
 	if !h.array && c.phases == 0 && c.res.Events > 0 && c.res.Events == d.Count(schema.NonObjectEvent)+d.Count(schema.NoPhase)+d.Count(schema.EmptyEvent)+d.Count(schema.BrokenEvent) && d.Count(schema.BrokenEvent) > 0 {
-		return reject("not a trace: no event can be read")
+		return c.p.text.blame("not a trace: no event can be read")
 	}
 	c.res.Header, c.res.Array, c.res.BaseNS = head, h.array, c.baseNS
 	if err := c.pairEvents(); err != nil {

@@ -99,10 +99,7 @@ func (h *headerText) start(b []byte, final bool, skip int) (int, error) {
 	end := len(b) - pad
 	i := skipSpace(b, 0, end)
 	if i >= end {
-		if final {
-			return 0, reject("empty: the file holds no text")
-		}
-		return short, nil
+		return h.cut(final, 0)
 	}
 	switch b[i] {
 	case '[':
@@ -206,7 +203,7 @@ func (h *headerText) cut(final bool, off int64) (int, error) {
 	return 0, &cutError{off}
 }
 
-// cutError says that the text ends within the header.
+// cutError says that the text ends within the header, or, at 0, before it.
 type cutError struct{ off int64 }
 
 func (e *cutError) Error() string { return "text ends at byte " + strconv.FormatInt(e.off, 10) }

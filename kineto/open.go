@@ -117,15 +117,15 @@ func (t *textReader) ended(err error) error {
 	return io.EOF
 }
 
-// blame adds to the reason of a rejection what was wrong with the stored form: the
-// text may be none because of that.
-func (t *textReader) blame(e *RejectedError) error {
+// blame is reject for a text that has been read to its end. Where its stored form is
+// damaged, that may be why it is none.
+func (t *textReader) blame(reason string) error {
 	for _, n := range t.notes {
 		if info, _ := schema.Describe(n.code); info.Severity == schema.DataLoss {
-			return &RejectedError{Reason: e.Reason + "; " + n.message + ": copy the file again", Offset: e.Offset}
+			reason += "; " + n.message + ": copy the file again"
 		}
 	}
-	return e
+	return reject("%s", reason)
 }
 
 func isZstd(err error) bool {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"strconv"
 	"sync"
 
 	"tracelake/internal/digest"
@@ -20,15 +21,6 @@ func Read(ctx context.Context, src io.Reader, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer text.Close()
-	res, err := read(ctx, text, o)
-	var rejected *RejectedError
-	if errors.As(err, &rejected) {
-		err = text.blame(rejected)
-	}
-	return res, err
-}
-
-func read(ctx context.Context, text *textReader, o Options) (*Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := &pipeline{o: o, text: text, digest: digest.New(), ctx: ctx}
@@ -207,7 +199,7 @@ func (p *pipeline) readHead() (j *job, eof bool, err error) {
 	n, start := 0, short
 	for start < 0 {
 		if eof {
-			return nil, false, reject("no event array")
+			return nil, false, p.text.blame("no event array")
 		}
 		if head, eof, err = p.fillSlowly(head, n, size); err != nil {
 			return nil, false, err
@@ -217,7 +209,11 @@ func (p *pipeline) readHead() (j *job, eof bool, err error) {
 		start, err = p.header.start(head, eof, p.o.SkipTo)
 		var cut *cutError
 		if errors.As(err, &cut) {
-			return nil, false, reject("no event array: the text ends within the header, at byte %d", cut.off)
+			what := "no event array: the text ends within the header, at byte " + strconv.FormatInt(cut.off, 10)
+			if cut.off == 0 {
+				what = "empty: the file holds no text"
+			}
+			return nil, false, p.text.blame(what)
 		}
 		if err != nil {
 			return nil, false, err
