@@ -199,6 +199,122 @@ func TestCopyOfAJob(t *testing.T) {
 	expect(t, lake, "SELECT count(DISTINCT trace_id), count(*) FROM kernels_generated", "2 4")
 }
 
+// TestCopiesOfOneRun checks that files with the content of a trace that a job
+// replaced keep it in the dataset where they are among the inputs, copies of the
+// job and files of its new attempt, and are named where they are not.
+func TestCopiesOfOneRun(t *testing.T) {
+	out := copyTree(t, collectDemo)
+	second := copyTree(t, out)
+	lake := filepath.Join(t.TempDir(), "lake")
+	mustRun(t, Options{Output: lake}, out)
+	if _, sum := mustRun(t, Options{Output: lake}, second); sum.Duplicates != 3 {
+		t.Fatalf("%+v", sum)
+	}
+	kernels := "SELECT count(DISTINCT trace_id), count(*) FROM kernels_generated"
+	dangling := "SELECT count(*) FROM traces WHERE duplicate_of NOT IN (SELECT trace_id FROM traces)"
+	job := filepath.Join(out, "acme/tiny-llama/eval/torch_inductor")
+	replaceIn(t, filepath.Join(job, collected.StatusFile), `"success": true`, `"success":  true`)
+	replaceIn(t, filepath.Join(job, "tables/kernels_generated.jsonl"), "triton_poi", "triton_red")
+	if _, sum := mustRun(t, Options{Output: lake}, out, second); sum.Inputs != 6 || sum.OK != 2 || sum.Skipped != 4 || sum.Superseded != 1 || sum.Notices != nil {
+		t.Errorf("%+v", sum)
+	}
+	expect(t, lake, kernels, "2 4")
+	expect(t, lake, dangling, "0")
+
+	// A further attempt leaves the same trace under another name.
+	profile := filepath.Join(out, "acme/tiny-llama/eval/torch_profiler")
+	trace := filepath.Join(profile, "trace/host_7.1.pt.trace.json")
+	if err := os.Rename(trace, strings.Replace(trace, "host_7.1", "host_9.2", 1)); err != nil {
+		t.Fatal(err)
+	}
+	replaceIn(t, filepath.Join(profile, collected.StatusFile), "host_7.1", "host_9.2")
+	_, sum := mustRun(t, Options{Output: lake}, out)
+	if sum.OK != 1 || sum.Duplicates != 0 || sum.Superseded != 1 || len(sum.Notices) != 1 || !strings.Contains(sum.Notices[0], second) {
+		t.Errorf("%+v", sum)
+	}
+	expect(t, lake, "SELECT count(DISTINCT trace_id), count(*) FROM gpu_events", "1 3")
+	expect(t, lake, dangling, "0")
+	if _, sum := mustRun(t, Options{Output: lake}, out, second); sum.Duplicates != 1 || sum.Skipped != 5 {
+		t.Errorf("%+v", sum)
+	}
+}
+
+// TestListCopies checks that a list has what lost its rows with a trace that its
+// job replaced.
+func TestListCopies(t *testing.T) {
+	out := copyTree(t, collectDemo)
+	second := copyTree(t, out)
+	o := Options{Output: filepath.Join(t.TempDir(), "lake"), Writer: "tracelake test"}
+	mustRun(t, o, out)
+	mustRun(t, o, second)
+	job := filepath.Join(out, "acme/tiny-llama/eval/torch_inductor")
+	replaceIn(t, filepath.Join(job, collected.StatusFile), `"success": true`, `"success":  true`)
+	replaceIn(t, filepath.Join(job, "tables/kernels_generated.jsonl"), "triton_poi", "triton_red")
+	member := o
+	member.Member = true
+	mustRun(t, member, job)
+	todo, sum := list(t, o, out, second)
+	if want := filepath.Join(second, "acme/tiny-llama/eval/torch_inductor"); len(todo) != 1 || todo[0] != want || sum.Superseded != 1 || len(sum.Notices) != 1 {
+		t.Fatalf("%v, %+v", todo, sum)
+	}
+	mustRun(t, member, todo...)
+	if todo, sum := list(t, o, out, second); len(todo) != 0 || sum.Notices != nil {
+		t.Errorf("%v, %+v", todo, sum)
+	}
+	expect(t, o.Output, "SELECT count(DISTINCT trace_id), count(*) FROM kernels_generated", "2 4")
+}
+
+// TestShards checks that the shares of a job that left several traces do not take
+// each other's for those of an earlier attempt.
+func TestShards(t *testing.T) {
+	out := copyTree(t, collectDemo)
+	profile := filepath.Join(out, "acme/tiny-llama/eval/torch_profiler")
+	trace := filepath.Join(profile, "trace/host_7.1.pt.trace.json")
+	text, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const traces, shares = 8, 3
+	var artifacts []string
+	for i := range traces {
+		name := fmt.Sprintf("trace/host_%d.pt.trace.json", i)
+		artifacts = append(artifacts, fmt.Sprintf(`{"path": %q, "kind": "trace"}`, name))
+		if err := os.WriteFile(filepath.Join(profile, name), []byte(strings.ReplaceAll(string(text), "ampere", fmt.Sprintf("ampere%d", i))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(trace); err != nil {
+		t.Fatal(err)
+	}
+	replaceIn(t, filepath.Join(profile, collected.StatusFile), `"artifacts": [`, `"artifacts": [`+strings.Join(artifacts, ",")+",")
+	replaceIn(t, filepath.Join(profile, collected.StatusFile), `"path": "trace/host_7.1.pt.trace.json"`, `"path": "trace/host_0.pt.trace.json"`)
+	lake := filepath.Join(t.TempDir(), "lake")
+	for attempt := range 2 {
+		if attempt > 0 { // half of the traces stay as they were
+			for i := range traces / 2 {
+				replaceIn(t, filepath.Join(profile, fmt.Sprintf("trace/host_%d.pt.trace.json", i)), "ampere", "hopper")
+			}
+			replaceIn(t, filepath.Join(profile, collected.StatusFile), `"success": true`, `"success":  true`)
+		}
+		all, err := Discover([]string{out})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inputs := 0
+		for i := range shares {
+			found := all.Shard(i, shares)
+			inputs += len(found.Inputs)
+			if _, err := Run(t.Context(), found, Options{Output: lake, Writer: "tracelake test"}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if inputs != len(all.Inputs) || inputs != traces+2 {
+			t.Errorf("%d of %d inputs", inputs, len(all.Inputs))
+		}
+		expect(t, lake, "SELECT count(DISTINCT trace_id), count(DISTINCT trace_id) FILTER (name LIKE 'hopper%') FROM gpu_events", fmt.Sprint(traces, attempt*traces/2))
+	}
+}
+
 func TestBrokenTables(t *testing.T) {
 	out := copyTree(t, collectDemo)
 	job := filepath.Join(out, "acme/tiny-llama/eval/torch_inductor/tables")

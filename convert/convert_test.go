@@ -275,12 +275,15 @@ func TestReplacedFile(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			imports := func(o Options, replaced int, want string) (notices []string) {
+			importsOf := func(o Options, in string, replaced int, want string) (notices []string) {
 				t.Helper()
-				_, sum := mustRun(t, o, dir)
-				if o.Member {
+				_, sum := mustRun(t, o, in)
+				if member := o; o.Member {
 					o.Member, o.Writer = false, "tracelake test"
-					_, sum = list(t, o, dir)
+					var todo []string
+					if todo, sum = list(t, o, in); len(todo) > 0 {
+						mustRun(t, member, todo...)
+					}
 				}
 				if sum.Replaced != replaced {
 					t.Errorf("%d replaced, want %d", sum.Replaced, replaced)
@@ -288,6 +291,7 @@ func TestReplacedFile(t *testing.T) {
 				expect(t, o.Output, rows, want)
 				return sum.Notices
 			}
+			imports := func(o Options, replaced int, want string) { t.Helper(); importsOf(o, dir, replaced, want) }
 			holds("t.json.gz", []byte("\x1f\x8b cut"))
 			imports(o, 0, "1 0 0 0")
 			holds("t.json.gz", full[:300])
@@ -301,11 +305,15 @@ func TestReplacedFile(t *testing.T) {
 			holds("copy.json.gz", full)
 			imports(o, 0, "2 2 1 1")
 			holds("t.json.gz", another)
-			if notices := imports(o, 0, "3 3 1 2"); len(notices) == 0 || !strings.Contains(notices[0], "stays") {
+			if notices := importsOf(o, filepath.Join(dir, "t.json.gz"), 0, "3 3 1 2"); len(notices) == 0 || !strings.Contains(notices[0], "stays") {
 				t.Errorf("notices %v", notices)
 			}
+			holds("t.json.gz", full)
+			imports(o, 1, "2 2 1 1")
+			holds("t.json.gz", another) // with its copy at hand
+			imports(o, 1, "2 2 0 2")
 			holds("copy.json.gz", another)
-			imports(o, 2, "2 2 1 1")
+			imports(o, 1, "2 2 1 1")
 			holds("t.json.gz", full)
 			o.Run = "after"
 			imports(o, 0, "3 3 1 2")

@@ -50,14 +50,15 @@ type Found struct {
 }
 
 // Shard returns the inputs of one of n shares. An input is in the same share
-// wherever it is looked for, as long as its absolute path is the same.
+// wherever it is looked for, as long as its absolute path is the same. All of a
+// job are in one share, which would else take what the others import for what an
+// earlier attempt left.
 func (f Found) Shard(i, n int) Found {
 	out := f
 	out.Inputs = nil
 	for _, in := range f.Inputs {
-		name := in.absPath()
 		h := fnv.New64a()
-		_, _ = io.WriteString(h, name) // never fails
+		_, _ = io.WriteString(h, in.absolute(in.unit())) // never fails
 		if h.Sum64()%uint64(n) == uint64(i) {
 			out.Inputs = append(out.Inputs, in)
 		}
@@ -66,14 +67,17 @@ func (f Found) Shard(i, n int) Found {
 }
 
 // absPath is the path of an input from wherever it is looked at.
-func (in *Input) absPath() string {
-	if in.Path == Stdin || in.remote != nil {
-		return in.Path
+func (in *Input) absPath() string { return in.absolute(in.Path) }
+
+// absolute makes a path of an input absolute.
+func (in *Input) absolute(path string) string {
+	if path == Stdin || in.remote != nil {
+		return path
 	}
-	if abs, err := filepath.Abs(in.Path); err == nil {
+	if abs, err := filepath.Abs(path); err == nil {
 		return abs
 	}
-	return in.Path
+	return path
 }
 
 // Discover is DiscoverIn that nothing interrupts.

@@ -74,21 +74,3 @@ func (d jobsDone) add(in Input, r *Report) {
 	d[*job].failed = d[*job].failed || r.Failed != "" || r.TraceID == ""
 	d[*job].keep[r.TraceID] = true
 }
-
-// supersede takes out of the dataset what earlier attempts of the jobs left.
-// Where an input of the latest attempt is missing, everything stays.
-func (c *importer) supersede(done jobsDone) (n int, err error) {
-	for job, d := range done {
-		if d.failed {
-			continue
-		}
-		gone, err := c.lake.Supersede(job, d.keep, func(goes, other *lake.Commit) bool {
-			return other.ContentDigest == twinSum(goes.ContentDigest, other.Source.Path)
-		})
-		n += len(gone)
-		if err != nil {
-			return n, err
-		}
-	}
-	return n, nil
-}

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"fmt"
 
 	"tracelake/schema/lake"
 )
@@ -10,16 +11,17 @@ import (
 // what concerns the dataset as a whole and not one input: it removes what dead
 // writers left, merges files where Options.TargetFileSize asks for it, takes out
 // what earlier attempts of jobs left and what files held before they were replaced,
-// and writes views.sql. Who distributes
-// inputs over many processes with Options.Member calls it before and after.
+// and writes views.sql. Who distributes inputs over many processes with
+// Options.Member calls it before and after. Copies of what it took out are to be
+// converted again.
 func (i *Importer) List(ctx context.Context, found Found, report func(Report)) (Summary, error) {
 	c := i.c
 	sum := Summary{Ignored: found.Ignored, EmptyJobs: found.EmptyJobs}
-	jobs := jobsDone{}
-	files, err := c.held(found.Inputs)
+	became, err := c.outcomes(found.Inputs)
 	if err != nil {
 		return sum, err
 	}
+	reports := make([]Report, 0, len(found.Inputs))
 	for _, in := range found.Inputs {
 		rep := Report{Path: in.Path, Unit: in.unit(), Bytes: in.Bytes, Failed: in.Problem}
 		if src, err := in.source(); in.Problem == "" && err != nil {
@@ -35,11 +37,27 @@ func (i *Importer) List(ctx context.Context, found Found, report func(Report)) (
 		case rep.Skipped != "":
 			sum.Skipped++
 		}
-		jobs.add(in, &rep)
-		files.add(in, &rep)
-		report(rep)
+		became.add(in, &rep)
+		reports = append(reports, rep)
 	}
-	return sum, c.finish(ctx, found.Inputs, jobs, files, &sum)
+	left := map[string]bool{}
+	err = c.finish(ctx, found.Inputs, became, &sum, func(again []copyOf) error {
+		for _, x := range again {
+			left[x.rep.TraceID] = true
+			sum.Skipped--
+		}
+		if len(again) > 0 {
+			sum.Notices = append(sum.Notices, fmt.Sprintf("%d inputs had the content of traces that were replaced, and are to be converted again", len(again)))
+		}
+		return nil
+	})
+	for _, r := range reports {
+		if left[r.TraceID] {
+			r = Report{Path: r.Path, Unit: r.Unit, Bytes: r.Bytes, Run: r.Run}
+		}
+		report(r)
+	}
+	return sum, err
 }
 
 // unit is what to convert for an input: the input itself, or the output of the

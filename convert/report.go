@@ -124,35 +124,39 @@ type Summary struct {
 	Compacted *lake.Compacted `json:"compacted,omitempty"` // where Options.TargetFileSize asked for it
 }
 
-func (s *Summary) add(r *Report) {
-	s.Inputs++
+func (s *Summary) add(r *Report) { s.count(r, 1) }
+
+// count adds a report n times; -1 takes it back.
+func (s *Summary) count(r *Report, n int) {
+	s.Inputs += n
 	switch {
 	case r.Failed != "":
-		s.Failed++
+		s.Failed += n
 		return
 	case r.Skipped == AlreadyThere:
-		s.Skipped++
+		s.Skipped += n
 		return
 	case r.Skipped != "":
-		s.Duplicates++
+		s.Duplicates += n
 	}
-	s.Done++
+	s.Done += n
 	switch r.Outcome {
 	case "ok":
-		s.OK++
+		s.OK += n
 	case "repaired":
-		s.Repaired++
+		s.Repaired += n
 	case "partial":
-		s.Partial++
+		s.Partial += n
 	case "rejected":
-		s.Rejected++
+		s.Rejected += n
 	}
-	s.Events += r.Events
-	s.GPUEvents += r.GPUEvents
-	s.Linked += r.Linked
-	s.InIter += r.InIter
-	s.Bytes += r.Bytes
-	s.TextBytes += r.TextBytes
+	times := int64(n)
+	s.Events += times * r.Events
+	s.GPUEvents += times * r.GPUEvents
+	s.Linked += times * r.Linked
+	s.InIter += times * r.InIter
+	s.Bytes += times * r.Bytes
+	s.TextBytes += times * r.TextBytes
 }
 
 // Bad reports whether some input is missing or incomplete.

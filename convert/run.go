@@ -53,12 +53,45 @@ func Open(o Options) (*Importer, error) {
 	}}, nil
 }
 
-// Import imports inputs as Run does.
+// Import imports inputs as Run does. A copy of what was taken out because its job
+// or its file replaced it is imported, and reported, a second time.
 func (i *Importer) Import(ctx context.Context, found Found, report func(Report)) (Summary, error) {
 	started := time.Now()
-	c, o := i.c, &i.c.o
+	c := i.c
 	sum := Summary{Ignored: found.Ignored, EmptyJobs: found.EmptyJobs}
-	inputs := append([]Input(nil), found.Inputs...)
+	became, err := c.outcomes(found.Inputs)
+	if err != nil {
+		return sum, err
+	}
+	got := func(in Input, rep Report) {
+		sum.add(&rep)
+		became.add(in, &rep)
+		if report != nil {
+			report(rep)
+		}
+	}
+	err = c.each(ctx, found.Inputs, got)
+	sum.Elapsed = time.Since(started)
+	if err != nil || c.o.Member {
+		return sum, err
+	}
+	err = c.finish(ctx, found.Inputs, became, &sum, func(again []copyOf) error {
+		var inputs []Input
+		for _, x := range again {
+			sum.count(&x.rep, -1)
+			inputs = append(inputs, x.in)
+		}
+		err := c.each(ctx, inputs, got)
+		sum.Elapsed = time.Since(started)
+		return err
+	})
+	return sum, err
+}
+
+// each imports inputs, several at once, largest first, and calls got for each, one
+// at a time.
+func (c *importer) each(ctx context.Context, inputs []Input, got func(Input, Report)) error {
+	inputs = slices.Clone(inputs)
 	sort.SliceStable(inputs, func(i, j int) bool { return inputs[i].Bytes > inputs[j].Bytes })
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -68,17 +101,9 @@ func (i *Importer) Import(ctx context.Context, found Found, report func(Report))
 		fatal error
 		wg    sync.WaitGroup
 		queue = make(chan Input)
-		jobs  = jobsDone{}
-		files held
-		mem   = newBudget(o.MaxMemory)
+		mem   = newBudget(c.o.MaxMemory)
 	)
-	if !o.Member {
-		var err error
-		if files, err = c.held(inputs); err != nil {
-			return sum, err
-		}
-	}
-	for range min(o.Workers, len(inputs)) {
+	for range min(c.o.Workers, len(inputs)) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
@@ -95,14 +120,7 @@ func (i *Importer) Import(ctx context.Context, found Found, report func(Report))
 					fatal = err
 					cancel()
 				default:
-					sum.add(&rep)
-					jobs.add(in, &rep)
-					if !o.Member {
-						files.add(in, &rep)
-					}
-					if report != nil {
-						report(rep)
-					}
+					got(in, rep)
 				}
 				mu.Unlock()
 			}
@@ -118,29 +136,24 @@ feed:
 	}
 	close(queue)
 	wg.Wait()
-	sum.Elapsed = time.Since(started)
 	if fatal != nil {
-		return sum, fatal
+		return fatal
 	}
-	if ctx.Err() != nil {
-		return sum, ctx.Err()
-	}
-	if o.Member {
-		return sum, nil
-	}
-	return sum, c.finish(ctx, inputs, jobs, files, &sum)
+	return ctx.Err()
 }
 
-// finish does what concerns the dataset as a whole once inputs are in it.
-func (c *importer) finish(ctx context.Context, inputs []Input, jobs jobsDone, files held, sum *Summary) (err error) {
+// finish does what concerns the dataset as a whole once inputs are in it. CopiesGone
+// is told which of them had their rows in a trace that went.
+func (c *importer) finish(ctx context.Context, inputs []Input, became outcomes, sum *Summary, copiesGone func([]copyOf) error) (err error) {
 	if err := c.lake.Refresh(); lake.OnlyDamaged(err) { // what was imported is whole, the rest waits
 		sum.Notices = strings.Split(err.Error(), "\n")
 		return nil
 	}
-	if sum.Superseded, err = c.supersede(jobs); err != nil {
+	again, err := c.outdate(became, inputs, sum)
+	if err != nil {
 		return err
 	}
-	if err := c.outdate(files, sum); err != nil {
+	if err := copiesGone(again); err != nil {
 		return err
 	}
 	runs, err := c.runNotices(inputs)

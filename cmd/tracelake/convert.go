@@ -46,7 +46,7 @@ func (o *convertOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.detail, "detail", "launch", "activities per launch or per kernel")
 	f.StringVar(&o.sqlite, "sqlite", "scan", "how SQLite exports of Nsight Systems are read: scan, or library (slower, the same rows)")
 	f.Var(&o.target, "target-file-size", "merge small files of the runs to about this size at the end, as compact does (default: leave one file per trace and table)")
-	f.StringVar(&o.shard, "shard", "", "I/N, convert only the inputs of share I of N, from 0/N to N-1/N, as told by their absolute paths")
+	f.StringVar(&o.shard, "shard", "", "I/N, convert only the inputs of share I of N, from 0/N to N-1/N, as told by their absolute paths (those of a job of collect together)")
 	f.BoolVar(&o.list, "list", false, "convert nothing: print what is not in the dataset yet, and do once what --member leaves")
 	f.BoolVar(&o.member, "member", false, "be one of many processes that fill the dataset: read nothing of what others wrote, and leave what concerns all of it to --list")
 	addDieWith(f, &o.dieWith)

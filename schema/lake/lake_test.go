@@ -271,6 +271,18 @@ func TestRejection(t *testing.T) {
 	}
 }
 
+// remove takes a trace out of the lake, if it is there.
+func (l *Lake) remove(traceID string) error {
+	c, err := l.readCommit(traceID)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		_, err = l.take(&c)
+	}
+	return err
+}
+
 // TestOutdate: what a file held before goes when it holds something else, unless
 // that would lose something.
 func TestOutdate(t *testing.T) {
@@ -287,6 +299,8 @@ func TestOutdate(t *testing.T) {
 		old        *Record
 		now        func(*Record)
 		twin       *Record
+		again      bool
+		jobs       string // the latest attempt that is in the lake as a whole
 		gone, kept bool
 	}{
 		"completed":                     {gone: true},
@@ -299,6 +313,10 @@ func TestOutdate(t *testing.T) {
 		"rejected twice":                {old: change(old, rejected), now: rejected, gone: true},
 		"was a twin":                    {old: change(old, func(r *Record) { r.DuplicateOf = twin.TraceID }), gone: true},
 		"has a twin":                    {twin: twin, kept: true},
+		"has a twin, which is at hand":  {twin: twin, again: true, gone: true},
+		"superseded":                    {old: change(old, job("1")), now: job("2"), jobs: "2", gone: true},
+		"superseded, has a twin":        {old: change(old, job("1")), now: job("2"), jobs: "2", twin: twin, gone: true},
+		"of the latest attempt":         {old: change(old, job("2")), now: rejected, jobs: "2"},
 		"another attempt of a job":      {old: change(old, job("1")), now: job("2")},
 		"the same attempt of a job":     {old: change(old, job("1")), now: job("1"), gone: true},
 		"of a job, imported on its own": {old: change(old, job("1"))},
@@ -328,16 +346,25 @@ func TestOutdate(t *testing.T) {
 			if held, err := l.Holding(map[string]bool{path: true}); err != nil || !slices.Contains(held[path], x.old.TraceID) || held[elsewhere] != nil {
 				t.Errorf("holding %v, %v", held, err)
 			}
-			gone, kept, err := l.Outdate(before, map[string]map[string]bool{path: {now.TraceID: true}}, func(_, _ *Commit) bool { return false })
-			if err != nil || (len(gone) == 1) != x.gone || (len(kept) == 1) != x.kept {
-				t.Errorf("gone %v, kept %v, %v", gone, kept, err)
+			o := Outdated{
+				Before: before, Now: map[string]map[string]bool{path: {now.TraceID: true}},
+				Again: func(*Commit) bool { return x.again }, Old: func(_, _ *Commit) bool { return false },
+			}
+			if x.jobs != "" {
+				o.Jobs = map[Job]map[string]bool{{Dir: "/out", Attempt: x.jobs}: {now.TraceID: true}}
+			}
+			gone, err := l.Outdate(o)
+			if err != nil || (len(gone.Replaced) == 1) != (x.gone && x.jobs == "") || (len(gone.Superseded) == 1) != (x.gone && x.jobs != "") ||
+				(len(gone.Needed) == 1) != x.kept || (len(gone.Twins) == 1) != (x.twin != nil && !x.kept) {
+				t.Errorf("%+v, %v", gone, err)
 			}
 			if _, err := l.readCommit(x.old.TraceID); errors.Is(err, os.ErrNotExist) != x.gone {
 				t.Error(err)
 			}
 			// What came meanwhile is not known to be older.
-			if gone, kept, err := l.Outdate(nil, map[string]map[string]bool{path: {old.TraceID: true}}, nil); len(gone)+len(kept) > 0 || err != nil {
-				t.Errorf("gone %v, kept %v, %v", gone, kept, err)
+			o = Outdated{Now: map[string]map[string]bool{path: {old.TraceID: true}}}
+			if gone, err := l.Outdate(o); len(gone.Replaced)+len(gone.Needed)+len(gone.Superseded) > 0 || err != nil {
+				t.Errorf("%+v, %v", gone, err)
 			}
 		})
 	}
@@ -358,7 +385,7 @@ func TestOutdateShared(t *testing.T) {
 	}
 	before := map[string][]string{was.Source.Path: {was.TraceID}}
 	held := map[string]map[string]bool{was.Source.Path: {now.TraceID: true}}
-	if gone, _, err := l.Outdate(before, held, nil); err != nil || len(gone) != 1 {
+	if gone, err := l.Outdate(Outdated{Before: before, Now: held}); err != nil || len(gone.Replaced) != 1 {
 		t.Fatal(gone, err)
 	}
 	if commits, err := l.Commits(); err != nil || len(commits) != 6 {
@@ -370,8 +397,8 @@ func TestOutdateShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Source.MTimeNS++
-	if err := l.removeAs(now.TraceID, &c); !errors.Is(err, errOther) {
-		t.Error(err)
+	if took, err := l.take(&c); took || err != nil {
+		t.Error(took, err)
 	}
 }
 
