@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -16,6 +15,7 @@ import (
 
 	"tracelake/analyze/activity"
 	"tracelake/convert"
+	"tracelake/internal/scratch"
 	"tracelake/internal/store"
 	"tracelake/nsight"
 )
@@ -144,7 +144,7 @@ type outputError struct{ error }
 func (e *outputError) Unwrap() error { return e.error }
 
 // writeTo writes a file that appears only when it is complete, or to stdout.
-func writeTo(path string, stdout io.Writer, write func(io.Writer) error) (err error) {
+func writeTo(path string, stdout io.Writer, write func(io.Writer) error) error {
 	if path == "-" {
 		b := bufio.NewWriterSize(stdout, 1<<16)
 		if err := write(b); err != nil {
@@ -155,19 +155,16 @@ func writeTo(path string, stdout io.Writer, write func(io.Writer) error) (err er
 	if store.IsURL(path) {
 		return writeObject(path, write)
 	}
-	// A hidden name, which no import finds: what a killed process leaves may
-	// begin like a trace.
-	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
-	f, err := os.Create(tmp)
+	file, err := scratch.NewOutput(path)
 	if err != nil {
 		return &outputError{err}
 	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(tmp)
-		}
-	}()
+	defer file.Abandon() //nolint:errcheck // the next output in that directory tries again
+	f, err := os.Create(file.Path())
+	if err != nil {
+		return &outputError{err}
+	}
+	defer f.Close()
 	out := &checkedWriter{w: f}
 	b := bufio.NewWriterSize(out, 1<<16)
 	err = write(b)
@@ -175,7 +172,7 @@ func writeTo(path string, stdout io.Writer, write func(io.Writer) error) (err er
 		return err
 	}
 	if err = errors.Join(out.err, b.Flush(), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(tmp, path)
+		err = file.Finish()
 	}
 	if err != nil {
 		return &outputError{err}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,6 +26,36 @@ func TestOutputCannotBeWritten(t *testing.T) {
 		if code := run(args); code != exitFailed {
 			t.Errorf("%v: exit code %d", args, code)
 		}
+	}
+}
+
+// TestSameOutput: two that write one file at once leave one whole file, and one that
+// fails leaves what was there.
+func TestSameOutput(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out.json")
+	err := writeTo(path, io.Discard, func(w io.Writer) error {
+		if err := writeTo(path, io.Discard, func(w io.Writer) error {
+			_, err := io.WriteString(w, "the other one, which is longer")
+			return err
+		}); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, "this one")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	if err := writeTo(path, io.Discard, func(io.Writer) error { return broken }); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "this one" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

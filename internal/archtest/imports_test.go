@@ -19,7 +19,7 @@ var allowed = map[string][]string{
 	"tracelake/schema/lake":            {"tracelake/schema", "tracelake/internal"},
 	"tracelake/kineto":                 {"tracelake/schema", "tracelake/internal"},
 	"tracelake/nsight":                 {"tracelake/nsight", "tracelake/schema", "tracelake/internal"},
-	"tracelake/nsight/reportcopy":      {"tracelake/nsight", "tracelake/redact", "tracelake/schema", "tracelake/internal/regular"},
+	"tracelake/nsight/reportcopy":      {"tracelake/nsight", "tracelake/redact", "tracelake/schema", "tracelake/internal/regular", "tracelake/internal/scratch"},
 	"tracelake/analyze/internal":       {},
 	"tracelake/analyze/interval":       {"tracelake/schema"},
 	"tracelake/analyze/link":           {"tracelake/schema", "tracelake/analyze/internal"},

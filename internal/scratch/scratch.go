@@ -24,7 +24,7 @@ const (
 // Dir is a temporary directory.
 type Dir struct {
 	path string
-	lock *os.File
+	lock *os.File // nil where there is none
 }
 
 // swept are the directories that this process has looked through.
@@ -40,19 +40,34 @@ func In(parent string) (*Dir, error) {
 		parent = os.TempDir()
 	}
 	if _, done := swept.LoadOrStore(parent, true); !done {
-		sweep(parent)
+		sweep(parent, ownPrefix())
 	}
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	path := filepath.Join(parent, ownPrefix()+hex.EncodeToString(b[:]))
-	// The lock comes first: a directory without one belongs to the dead.
-	lock, err := filelock.Acquire(path+lockSuffix, filelock.Wait)
+	d, err := newDir(parent, ownPrefix(), false)
 	if err != nil {
 		return nil, fmt.Errorf("temporary directory: %w", err)
 	}
+	return d, nil
+}
+
+// newDir makes a directory with a lock, or, where the file system has no locks and
+// that is asked for, without one: then nobody sweeps it.
+func newDir(parent, own string, evenUnlocked bool) (*Dir, error) {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	path := filepath.Join(parent, own+hex.EncodeToString(b[:]))
+	// The lock comes first: what can be locked belongs to the dead.
+	lock, err := filelock.Acquire(path+lockSuffix, filelock.Wait)
+	if err != nil {
+		_ = os.Remove(path + lockSuffix)
+		if !evenUnlocked {
+			return nil, err
+		}
+	}
 	if err := os.Mkdir(path, 0o700); err != nil {
-		filelock.Release(lock)
-		return nil, fmt.Errorf("temporary directory: %w", err)
+		if lock != nil {
+			filelock.Release(lock)
+		}
+		return nil, err
 	}
 	return &Dir{path: path, lock: lock}, nil
 }
@@ -63,6 +78,9 @@ func (d *Dir) Path() string { return d.path }
 // Remove removes the directory and all that is in it.
 func (d *Dir) Remove() error {
 	err := os.RemoveAll(d.path)
+	if d.lock == nil {
+		return err
+	}
 	if err == nil {
 		filelock.Release(d.lock)
 		return nil
@@ -80,13 +98,12 @@ func ownPrefix() string {
 	return prefix + strings.ReplaceAll(host, string(filepath.Separator), "_") + "-"
 }
 
-// sweep removes the directories of dead processes.
-func sweep(parent string) {
+// sweep removes the directories of dead processes whose names begin in one way.
+func sweep(parent, own string) {
 	entries, _ := os.ReadDir(parent) // what cannot be read is not swept
 	if !filelock.Have {
 		return
 	}
-	own := ownPrefix()
 	for _, e := range entries {
 		dir, isLock := strings.CutSuffix(e.Name(), lockSuffix)
 		random, ours := strings.CutPrefix(dir, own)

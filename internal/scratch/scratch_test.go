@@ -26,7 +26,7 @@ func TestDeadOnesGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sweep(os.TempDir())
+	sweep(os.TempDir(), ownPrefix())
 	left, err := os.ReadDir(os.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -42,8 +42,6 @@ func TestDeadOnesGo(t *testing.T) {
 	}
 }
 
-// TestKilled kills a process that has a directory; the next one to make one
-// there removes what it left.
 // TestOtherHosts: what belongs to a machine whose name begins like that of this one
 // stays, whose locks may be invisible here.
 func TestOtherHosts(t *testing.T) {
@@ -55,12 +53,14 @@ func TestOtherHosts(t *testing.T) {
 	if err := os.WriteFile(other+lockSuffix, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sweep(parent)
+	sweep(parent, ownPrefix())
 	if left, _ := os.ReadDir(parent); len(left) != 2 {
 		t.Errorf("left: %v", left)
 	}
 }
 
+// TestKilled kills a process that has a directory; the next one to make one
+// there removes what it left.
 func TestKilled(t *testing.T) {
 	const place = "TRACELAKE_SCRATCH_TEST"
 	if parent := os.Getenv(place); parent != "" {
@@ -89,7 +89,7 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := strings.TrimSpace(line)
-	sweep(parent)
+	sweep(parent, ownPrefix())
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("the directory of a living process is gone: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tracelake/internal/scratch"
 	"tracelake/nsight"
 	"tracelake/redact"
 )
@@ -103,16 +104,12 @@ func copyTo(ctx context.Context, p *redact.Policy, kind nsight.Kind, in, out str
 	if out == "" {
 		return c.copy(ctx)
 	}
-	tmp := filepath.Join(filepath.Dir(out), "."+filepath.Base(out)+".tmp")
-	if err := os.RemoveAll(tmp); err != nil {
+	file, err := scratch.NewOutput(out)
+	if err != nil {
 		return &WriteError{out, err}
 	}
-	defer func() {
-		if err != nil {
-			_ = os.RemoveAll(tmp)
-		}
-	}()
-	dst, err := newSink(kind, tmp)
+	defer file.Abandon() //nolint:errcheck // the next output in that directory tries again
+	dst, err := newSink(kind, file.Path())
 	if err != nil {
 		return &WriteError{out, err}
 	}
@@ -124,7 +121,7 @@ func copyTo(ctx context.Context, p *redact.Policy, kind nsight.Kind, in, out str
 	if err := c.dst.finish(); err != nil {
 		return err
 	}
-	if err := os.Rename(tmp, out); err != nil {
+	if err := file.Finish(); err != nil {
 		return &WriteError{out, err}
 	}
 	return nil
