@@ -215,7 +215,7 @@ func TestProcessesNeverMix(t *testing.T) {
 			t.Fatalf("event %d of process %x is in %v", i, key, ref)
 		}
 	}
-	if len(byProcess) != 2 || links.Counts.Contested != 0 || links.Counts.Superseded != 0 {
+	if len(byProcess) != 2 || links.Counts.AmbiguousLaunch != 0 || links.Counts.Superseded != 0 {
 		t.Fatalf("%v %+v", byProcess, links.Counts)
 	}
 	for _, detail := range []activity.Detail{activity.Launch, activity.Kernel} {

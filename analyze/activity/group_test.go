@@ -104,7 +104,7 @@ func timed(t *schema.Trace, members []int32) (out []interval.Interval, sum int64
 func checkTimes(t *testing.T, trace *schema.Trace, g *Groups, i int) {
 	t.Helper()
 	v, sum := timed(trace, g.Members(i))
-	if g.Busy[i] != interval.Busy(v) || g.Summed[i] != sum || int(g.Excluded[i]) != len(g.Members(i))-len(v) {
+	if g.Busy[i] != interval.Length(interval.Merge(v)) || g.Summed[i] != sum || int(g.Excluded[i]) != len(g.Members(i))-len(v) {
 		t.Fatalf("record %d of %v: busy %d, summed %d, excluded %d", i, v, g.Busy[i], g.Summed[i], g.Excluded[i])
 	}
 	if len(g.Members(i)) > 1 && !slices.Equal(g.Intervals(i), interval.Merge(v)) {
@@ -141,7 +141,7 @@ func checkDevices(t *testing.T, trace *schema.Trace, g *Groups) {
 		v, sum := timed(trace, members)
 		want := DeviceTotal{
 			Device: d.Device, FirstEvent: members[0], Events: int64(len(members)), Excluded: int64(len(members) - len(v)),
-			BusyNS: interval.Busy(v), SummedNS: sum, SpanNS: d.SpanNS,
+			BusyNS: interval.Length(interval.Merge(v)), SummedNS: sum, SpanNS: d.SpanNS,
 		}
 		for k, x := range v {
 			if k == 0 {

@@ -129,11 +129,8 @@ func (r *Result) WriteJSONLines(w io.Writer) error {
 	return nil
 }
 
-// MarshalRecord returns record i, from 0, as a JSON object with the fields of
-// the reference.
-func (r *Result) MarshalRecord(i int) []byte { return r.AppendRecord(nil, i) }
-
-// AppendRecord appends what MarshalRecord returns.
+// AppendRecord appends record i, from 0, as a JSON object with the fields of the
+// reference.
 func (r *Result) AppendRecord(dst []byte, i int) []byte {
 	rec := r.Record(i)
 	version := "2"

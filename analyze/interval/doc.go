@@ -1,5 +1,5 @@
-// Package interval computes with half-open time intervals: unions, gaps,
-// overlaps and their lengths.
+// Package interval computes with half-open time intervals: unions and their
+// lengths.
 //
 // All times are integers of one unit chosen by the caller (nanoseconds in
 // tracelake). A merged list is sorted by start, its members are disjoint, and

@@ -35,13 +35,6 @@ func Length(merged []Interval) (sum int64) {
 	return sum
 }
 
-// Busy returns the length of the union of intervals in any order.
-func Busy(v []Interval) int64 {
-	out := append([]Interval(nil), v...)
-	Sort(out)
-	return BusySorted(out)
-}
-
 // BusySorted returns the length of the union of intervals whose starts ascend.
 // It allocates nothing and changes nothing.
 func BusySorted(v []Interval) (sum int64) {

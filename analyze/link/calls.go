@@ -13,8 +13,8 @@ type calls struct {
 	table     *posindex.Table // last call of each (KeyPID, Correlation)
 	contested []bool          // per call: several processes share its key; nil for none
 
-	superseded              []bool
-	nSuperseded, nContested int64
+	superseded  []bool
+	nSuperseded int64
 }
 
 // newCalls indexes the calls that have a correlation ID. The last call of a key
@@ -36,9 +36,6 @@ func newCalls(l *schema.Launches, o Options) *calls {
 		if perProcess {
 			if old >= 0 {
 				c.contested[i] = c.contested[old] || l.PID[old] != l.PID[i]
-				if c.contested[i] && !c.contested[old] {
-					c.nContested++
-				}
 			}
 			old = c.putOwn(own, i)
 		}

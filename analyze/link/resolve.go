@@ -95,7 +95,6 @@ type Counts struct {
 	OutsideRange    int64
 	ByExternalID    int64
 	Superseded      int64 // launch calls that a later one replaces
-	Contested       int64 // correlation IDs that several processes share
 }
 
 // Span returns the position in Spans of the iteration of event i, or -1.
@@ -129,8 +128,7 @@ func Resolve(t *schema.Trace, o Options) *Links {
 		l.LaunchReason[i] = [...]Reason{None: OutsideIteration, One: Linked, Ambiguous: AmbiguousRange}[r.State]
 	}
 	calls := newCalls(&t.Launches, o)
-	l.Superseded = calls.superseded
-	l.Counts.Superseded, l.Counts.Contested = calls.nSuperseded, calls.nContested
+	l.Superseded, l.Counts.Superseded = calls.superseded, calls.nSuperseded
 	var external *externalIDs
 	if o.ExternalID {
 		external = newExternalIDs(t)

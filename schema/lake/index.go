@@ -219,23 +219,6 @@ func modTime(path string) (t time.Time) {
 	return t
 }
 
-// Files returns the committed parts of one table as paths of the operating
-// system, in the order of Commits.
-func (l *Lake) Files(table string) ([]string, error) {
-	commits, err := l.Commits()
-	var out []string
-	seen := map[string]bool{}
-	for _, c := range commits {
-		for _, f := range c.Files {
-			if f.Table == table && !seen[f.Path] {
-				seen[f.Path] = true
-				out = append(out, l.Abs(f.Path))
-			}
-		}
-	}
-	return out, err
-}
-
 // Done reports whether a file was imported with the same options: its path,
 // size and modification time are those of a commit, and the files of the
 // commit are in place, and so is the trace that holds its rows where it has none.

@@ -112,7 +112,7 @@ func TestHalfDone(t *testing.T) {
 			if _, err := os.Stat(l.meta(layoutJournal)); !errors.Is(err, fs.ErrNotExist) {
 				t.Error("the journal is still there")
 			}
-			files, err := again.Files("diagnostics")
+			files, err := again.files("diagnostics")
 			if want := map[bool]int{true: 3, false: 1}[step == "journal"]; err != nil || len(files) != want {
 				t.Errorf("%d files: %v", len(files), err)
 			}
