@@ -12,8 +12,8 @@ import (
 // writers left, merges files where Options.TargetFileSize asks for it, takes out
 // what earlier attempts of jobs left and what files held before they were replaced,
 // and writes views.sql. Who distributes inputs over many processes with
-// Options.Member calls it before and after. Copies of what it took out are to be
-// converted again.
+// Options.Member calls it before and after. Copies of what earlier attempts left are
+// to be converted again; what files held before stays where it has copies.
 func (i *Importer) List(ctx context.Context, found Found, report func(Report)) (Summary, error) {
 	c := i.c
 	sum := Summary{Ignored: found.Ignored, EmptyJobs: found.EmptyJobs}
@@ -41,13 +41,13 @@ func (i *Importer) List(ctx context.Context, found Found, report func(Report)) (
 		reports = append(reports, rep)
 	}
 	left := map[string]bool{}
-	err = c.finish(ctx, found.Inputs, became, &sum, func(again []copyOf) error {
+	err = c.finish(ctx, found.Inputs, became, &sum, false, func(again []copyOf) error {
 		for _, x := range again {
 			left[x.rep.TraceID] = true
 			sum.Skipped--
 		}
 		if len(again) > 0 {
-			sum.Notices = append(sum.Notices, fmt.Sprintf("%d inputs had the content of traces that were replaced, and are to be converted again", len(again)))
+			sum.Notices = append(sum.Notices, fmt.Sprintf("%d inputs had the content of traces that their jobs replaced, and are to be converted again", len(again)))
 		}
 		return nil
 	})

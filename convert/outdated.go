@@ -74,13 +74,14 @@ func (x *outcomes) add(in Input, r *Report) {
 
 // outdate takes out of the dataset what earlier attempts of jobs left and what
 // files held before, with the twins of that. Returned are the twins among the
-// inputs, which are to be imported again.
-func (c *importer) outdate(x outcomes, inputs []Input, sum *Summary) (again []copyOf, err error) {
+// inputs, which are to be imported again. Where the caller leaves that to others,
+// what files held before stays for its twins.
+func (c *importer) outdate(x outcomes, inputs []Input, imports bool, sum *Summary) (again []copyOf, err error) {
 	o := lake.Outdated{
 		Jobs: map[lake.Job]map[string]bool{}, Before: x.before, Now: x.now,
 		Again: func(twin *lake.Commit) bool {
 			_, ok := x.copies[twin.TraceID]
-			return ok
+			return imports && ok
 		},
 		Old: func(of, twin *lake.Commit) bool {
 			return twin.ContentDigest == twinSum(of.ContentDigest, twin.Source.Path)

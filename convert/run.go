@@ -75,7 +75,7 @@ func (i *Importer) Import(ctx context.Context, found Found, report func(Report))
 	if err != nil || c.o.Member {
 		return sum, err
 	}
-	err = c.finish(ctx, found.Inputs, became, &sum, func(again []copyOf) error {
+	err = c.finish(ctx, found.Inputs, became, &sum, true, func(again []copyOf) error {
 		var inputs []Input
 		for _, x := range again {
 			sum.count(&x.rep, -1)
@@ -143,13 +143,14 @@ feed:
 }
 
 // finish does what concerns the dataset as a whole once inputs are in it. CopiesGone
-// is told which of them had their rows in a trace that went.
-func (c *importer) finish(ctx context.Context, inputs []Input, became outcomes, sum *Summary, copiesGone func([]copyOf) error) (err error) {
+// is told which of them had their rows in a trace that went; imports says that it
+// imports them again.
+func (c *importer) finish(ctx context.Context, inputs []Input, became outcomes, sum *Summary, imports bool, copiesGone func([]copyOf) error) (err error) {
 	if err := c.lake.Refresh(); lake.OnlyDamaged(err) { // what was imported is whole, the rest waits
 		sum.Notices = strings.Split(err.Error(), "\n")
 		return nil
 	}
-	again, err := c.outdate(became, inputs, sum)
+	again, err := c.outdate(became, inputs, imports, sum)
 	if err != nil {
 		return err
 	}
