@@ -219,6 +219,33 @@ func TestForcedTwins(t *testing.T) {
 	}
 }
 
+// TestTwinOfOwnForm: a copy says what is wrong with its own stored form, and nothing
+// of its content a second time.
+func TestTwinOfOwnForm(t *testing.T) {
+	text := []byte(`{"traceEvents":[{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1,"pid":0,"tid":7}]}`)
+	var gz bytes.Buffer
+	w := gzip.NewWriter(&gz)
+	if _, err := w.Write(text); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	damaged := gz.Bytes()
+	damaged[len(damaged)-8] ^= 1 // the checksum
+	in, out := t.TempDir(), filepath.Join(t.TempDir(), "lake")
+	for name, b := range map[string][]byte{"a.json": text, "b.json.gz": damaged, "c.json": append([]byte("\xef\xbb\xbf"), text...)} {
+		if err := os.WriteFile(filepath.Join(in, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		mustRun(t, Options{Output: out}, filepath.Join(in, name))
+	}
+	_, sum := mustRun(t, Options{Output: out, Force: true}, in)
+	if sum.Duplicates != 2 {
+		t.Errorf("%+v", sum)
+	}
+	expect(t, out, `SELECT parse_filename(path) AS f, string_agg(code, ' ' ORDER BY code) FROM diagnostics JOIN traces USING (trace_id)
+		WHERE code IN ('same_content', 'gzip_checksum', 'byte_order_mark') GROUP BY f ORDER BY f`,
+		"b.json.gz gzip_checksum same_content\nc.json byte_order_mark same_content")
+}
+
 // TestEqualFailures: inputs that hold the same bytes, or none, fail each for
 // itself, and no row of one takes the place of those of another.
 func TestEqualFailures(t *testing.T) {

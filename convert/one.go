@@ -11,6 +11,7 @@ import (
 	pathOfURL "path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -339,11 +340,21 @@ func (c *importer) twin(in Input, src lake.Source, of lake.Commit, rep *Report) 
 	rep.Skipped = "same content as " + of.Source.Path
 	d := &schema.Diagnostics{}
 	d.Add(schema.SameContent, schema.Null, schema.Null, 1, rep.Skipped)
+	for i := range rep.Diags { // what is so of this file, whatever its content
+		if x := &rep.Diags[i]; slices.Contains(storedForm, schema.Code(x.Code)) {
+			d.Add(schema.Code(x.Code), schema.Null, schema.Null, x.Count, x.Message)
+		}
+	}
 	sum := twinSum(of.ContentDigest, src.Path)
 	rep.TraceID, rep.digest = sum[:schema.TraceIDLen], of.ContentDigest
 	rep.GPUEvents, rep.Linked, rep.Ambiguous, rep.InIter, rep.Iterations = 0, 0, 0, 0, 0
 	rep.Rows = nil
 	return c.withoutRows(in, src, sum, of.TraceID, d, rep)
+}
+
+// storedForm are the codes that tell of the form in which a trace is stored.
+var storedForm = []schema.Code{
+	schema.ByteOrderMark, schema.UTF16, schema.NestedGzip, schema.TrailingBytes, schema.GzipCut, schema.GzipChecksum, schema.StreamCorrupt,
 }
 
 // twinSum stands for the content of an input whose rows are those of another.
