@@ -223,11 +223,32 @@ var headerRules = func() map[string]*rule {
 	return out
 }()
 
-var productName = pattern(`^(|(NVIDIA |AMD |Intel\(R\) |Tesla |GeForce |Quadro |Radeon |Instinct )[\w ()./-]{1,60})$`)
+// Names of products: a maker or a line, then what products are called, and numbers.
+var (
+	productMaker = pattern(`^(NVIDIA|AMD|Intel\(R\)|Tesla|GeForce|Quadro|Radeon|Instinct|GRID) `)
+	productWord  = pattern(`^[A-Z]{0,4}[0-9]{1,5}[A-Za-z]{0,3}$`)
+	productWords = func() map[string]bool {
+		out := map[string]bool{}
+		for _, w := range strings.Fields(`nvidia amd intel r tesla geforce quadro radeon instinct grid rtx gtx gt titan mx x xp v xt xtx gre
+			ti super pro graphics gpu device data center max flex arc xe iris uhd vii fury vega navi oam laptop mobile nano orin jetson thor
+			tegra agx nx xavier drive grace hopper blackwell ampere ada turing generation pcie sxm nvl hbm vgpu mig superchip dgx spark
+			server workstation edition q design frontier with`) {
+			out[w] = true
+		}
+		return out
+	}()
+)
 
 // gpu keeps the name of a product.
 func (p *Policy) gpu(s string) string {
-	if productName().MatchString(s) {
+	if s == "" {
+		return s
+	}
+	known := productMaker().MatchString(s)
+	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" ()./-", r) }) {
+		known = known && (productWords[strings.ToLower(w)] || productWord().MatchString(w))
+	}
+	if known {
 		return s
 	}
 	return p.replace(kindValue, s)

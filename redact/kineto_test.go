@@ -120,6 +120,26 @@ func TestPublicNamesStay(t *testing.T) {
 	}
 }
 
+// TestProducts: names of GPUs stay, and nothing else that begins like one.
+func TestProducts(t *testing.T) {
+	for name, stays := range map[string]bool{
+		"": true, "NVIDIA H100 80GB HBM3": true, "NVIDIA A100-SXM4-40GB MIG 1g.5gb": true, "Tesla P100-PCIE-16GB": true, "NVIDIA GH200 480GB": true,
+		"NVIDIA RTX PRO 6000 Blackwell Server Edition": true, "NVIDIA GeForce RTX 4090 Laptop GPU": true, "AMD Instinct MI300X OAM": true,
+		"AMD Radeon Graphics": true, "Intel(R) Data Center GPU Max 1550": true, "NVIDIA H20-3e": true, "GRID T4-16Q": true, "NVIDIA GB10": true,
+		"NVIDIA Graphics Device": true, "NVIDIA L40S": true, "Quadro RTX 8000": true, "NVIDIA TITAN V": true,
+		"NVIDIA of Alice": false, "NVIDIA H100 secret cluster": false, "AMD project-falcon": false, "H100": false, "NVIDIA /home/alice": false,
+	} {
+		out := rewrite(t, Options{}, fmt.Sprintf(`{"deviceProperties":[{"id":0,"name":%q}],"traceEvents":[]}`, name))
+		var got struct{ DeviceProperties []struct{ Name string } }
+		if err := json.Unmarshal([]byte(out), &got); err != nil {
+			t.Fatal(err)
+		}
+		if (got.DeviceProperties[0].Name == name) != stays {
+			t.Errorf("%s became %s", name, got.DeviceProperties[0].Name)
+		}
+	}
+}
+
 // TestWhatAnalysesKnow: the copy kinds and the operators that analyses know by
 // name are in a copy as they were.
 func TestWhatAnalysesKnow(t *testing.T) {
