@@ -44,21 +44,22 @@ type decoder struct {
 	texts [1 << textBits]uint32 // number + 1 of a string by its first bytes
 
 	// The event at hand.
-	val     [maxSlots]int64
-	set     slotSet
-	other   []argument // values without a slot
-	odd     bool       // a slot's value stands in other because it did not fit
-	anyJSON bool       // asJSON holds something
-	asJSON  slotSet    // text slots whose value was JSON other than a string
-	sawArgs bool
-	start   int // of the event
-	nameID  uint32
-	scratch []byte
-	pend    []note // noticed in the event at hand, counted when it is complete
-	consts  map[string]uint32
-	kcache  [64]kindCount
-	mending bool // the text at hand was mended before
-	bound   bound
+	val      [maxSlots]int64
+	set      slotSet
+	other    []argument // values without a slot
+	odd      slotSet    // slots whose last value stands in other because it did not fit
+	anyJSON  bool       // asJSON holds something
+	asJSON   slotSet    // text slots whose value was JSON other than a string
+	argsSeen int32
+	stale    bool // other may hold what no longer counts
+	start    int  // of the event
+	nameID   uint32
+	scratch  []byte
+	pend     []note // noticed in the event at hand, counted when it is complete
+	consts   map[string]uint32
+	kcache   [64]kindCount
+	mending  bool // the text at hand was mended before
+	bound    bound
 
 	otherAt map[argumentKey]int // positions in other of the first otherIn, where they are many
 	otherIn int
@@ -85,6 +86,7 @@ type valueGuess struct {
 // that does not fit its column.
 type argument struct {
 	argumentKey
+	args int32  // which args of the event it is of
 	slot slot   // slot whose value this is, or -1
 	val  uint32 // number of the compact JSON
 }
@@ -184,7 +186,7 @@ func (d *decoder) run(i, stop int) (next int, st status) {
 func (d *decoder) clear() {
 	d.set = slotSet{}
 	d.keepOther(d.other[:0])
-	d.odd, d.sawArgs = false, false
+	d.odd, d.argsSeen, d.stale = slotSet{}, 0, false
 	if d.anyJSON {
 		d.anyJSON, d.asJSON = false, slotSet{}
 	}
@@ -329,18 +331,12 @@ func (d *decoder) events(i, stop int) (next int, st status) {
 
 // enterArgs notes that the event has args. The last args of an event count.
 func (d *decoder) enterArgs() {
-	if d.sawArgs {
+	if d.argsSeen > 0 {
 		d.set[0] &^= argSlots[0]
 		d.set[1] &^= argSlots[1]
-		k := d.other[:0]
-		for _, a := range d.other {
-			if a.top {
-				k = append(k, a)
-			}
-		}
-		d.keepOther(k)
+		d.stale = true
 	}
-	d.sawArgs = true
+	d.argsSeen++
 }
 
 // value decodes the value of a slot at i and returns its end.

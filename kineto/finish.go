@@ -55,19 +55,13 @@ func (d *decoder) finish() {
 	for _, n := range d.pend {
 		out.add(n.code, int(n.offset), n.message)
 	}
+	if d.stale {
+		d.current()
+	}
 	if d.set == (slotSet{}) && len(d.other) == 0 {
 		out.add(schema.EmptyEvent, d.start, "empty object in the event array")
 		out.members++
 		return
-	}
-	if d.odd { // a later value may have fitted
-		k := d.other[:0]
-		for _, a := range d.other {
-			if a.slot < 0 || !d.has(a.slot) {
-				k = append(k, a)
-			}
-		}
-		d.keepOther(k)
 	}
 	ph, cat := noString, noString
 	if d.set.has(slotPh) {
@@ -347,7 +341,7 @@ func (d *decoder) oneValue() {
 	}
 	d.scratch = d.appendSlot(d.scratch[:0], s)
 	id := d.out.strs.put(d.scratch)
-	d.addOther(argument{argumentKey{slots[s].name, false}, -1, id})
+	d.addOther(argument{argumentKey: argumentKey{slots[s].name, false}, slot: -1, val: id})
 	d.set.del(s)
 }
 
@@ -355,7 +349,7 @@ func (d *decoder) oneValue() {
 func (d *decoder) keepTime(s slot) {
 	d.scratch = appendMicros(d.scratch[:0], d.val[s])
 	id := d.out.strs.put(d.scratch)
-	d.addOther(argument{argumentKey{slots[s].name, true}, -1, id})
+	d.addOther(argument{argumentKey: argumentKey{slots[s].name, true}, slot: -1, val: id})
 }
 
 func (d *decoder) finishInstant() {

@@ -17,6 +17,8 @@ func hostile(n int) map[string]string {
 	times := func(s string) string { return strings.Repeat(s, n) }
 	return map[string]string{
 		"unknown keys":            wrap(`{"ph":"X","name":"a","ts":1,"dur":1,"args":{"x":1` + keys.String() + `}}`),
+		"args over and over":      wrap(`{"ph":"X","name":"a","ts":1,"dur":1` + keys.String() + times(`,"args":{"x":1}`) + `}`),
+		"null over and over":      wrap(`{"ph":"X","name":"a","ts":1,"dur":1` + keys.String() + times(`,"ts":"x","ts":null`) + `}`),
 		"events without an end":   wrap(times(`{"ph":"X" bad,`) + `}`),
 		"starts behind commas":    wrap(`{"ph":"X" bad` + times(`,{"ts":`) + `}`),
 		"starts within a string":  wrap(`{"ph":"X","name":"a` + times(`"",{"ts":`) + `"}`),

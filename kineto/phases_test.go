@@ -189,8 +189,12 @@ func TestLastCounts(t *testing.T) {
 		`{"ph":"X","name":"f","pid":[1],"pid":2,"pid":null,"ts":1,"dur":1,"args":{}}`,
 		`{"ph":"X","name":"g","args":{},"args":{"x":2},"ts":1,"dur":1,"args":{}}`,
 		`{"ph":"X","name":"h","args":{"x":1},"args":{"y":2},"ts":1,"dur":1}`,
+		`{"ph":"X","name":"i","args":[1],"args":{"y":2,"stream":"x"},"ts":"a","ts":[2],"dur":1}`,
+		`{"ph":"X","name":"j","args":{"stream":[1]},"args":{"stream":3},"ts":"a","ts":1,"dur":1}`,
+		`{"ph":"X","name":"k","args":{"stream":3},"args":{"stream":[1]},"ts":1,"ts":"a","dur":1}`,
 	),
 		`name="a"`, `name="b"`, `name="c"`, `name="d" time_flag="bad_time"`, `name="e" pid_text="p"`, `name="f"`, `name="g"`, `name="h" args_json="{\"y\":2}"`,
+		`name="i" args_json="{\"y\":2,\"stream\":\"x\",\"event.ts\":[2]}" time_flag="bad_time"`, `name="j" stream=3 start_ns=1000`, `name="k" args_json="{\"stream\":[1],\"event.ts\":\"a\"}"`,
 	)
 	for i, row := range rowsOf(t, "cpu_events",
 		`{"ph":"X","name":"a","ts":1,"dur":1,"args":{"x":1,"External id":4},"args":{}}`,

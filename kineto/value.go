@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 
 	"tracelake/schema"
@@ -37,6 +36,7 @@ func (d *decoder) otherValue(key int, g *step, i int) int {
 
 // addOther adds an argument; of equal keys the last one counts.
 func (d *decoder) addOther(a argument) {
+	a.args = d.argsSeen
 	if len(d.other) >= manyOthers {
 		if d.otherAt == nil {
 			d.otherAt = map[argumentKey]int{}
@@ -61,6 +61,17 @@ func (d *decoder) addOther(a argument) {
 
 // manyOthers is how many arguments are looked through one by one.
 const manyOthers = 24
+
+// current leaves of the other arguments those that count.
+func (d *decoder) current() {
+	k := d.other[:0]
+	for _, a := range d.other {
+		if (a.top && a.key != "args" || a.args == d.argsSeen) && (a.slot < 0 || d.odd.has(a.slot) && !d.has(a.slot)) {
+			k = append(k, a)
+		}
+	}
+	d.keepOther(k)
+}
 
 // keepOther keeps some of the arguments, whose positions change.
 func (d *decoder) keepOther(k []argument) {
@@ -88,15 +99,17 @@ func (d *decoder) json(raw []byte, i int) uint32 {
 
 // otherSlot keeps a value that does not fit the column of its slot.
 func (d *decoder) otherSlot(s slot, i, e int) int {
-	d.addOther(argument{argumentKey{slots[s].name, !slots[s].arg}, s, d.json(d.b[i:e], i)})
-	d.odd = true
+	d.addOther(argument{argumentKey: argumentKey{slots[s].name, !slots[s].arg}, slot: s, val: d.json(d.b[i:e], i)})
 	d.drop(s)
+	d.odd.add(s)
+	d.stale = true
 	return e
 }
 
 // drop takes back an earlier value of a slot.
 func (d *decoder) drop(s slot) {
 	d.set.del(s)
+	d.odd.del(s)
 	if slots[s].kind == kindWho {
 		d.set.del(s + 1)
 	}
@@ -167,9 +180,6 @@ func (d *decoder) slowValue(s slot, i int) int {
 	switch {
 	case w == "null":
 		d.drop(s)
-		if d.odd { // an earlier value does not count
-			d.keepOther(slices.DeleteFunc(d.other, func(a argument) bool { return a.slot == s }))
-		}
 		return e
 	case w == "true", w == "false":
 	case w[0] == '-' || w[0] >= '0' && w[0] <= '9':
