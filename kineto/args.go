@@ -61,6 +61,9 @@ func (d *decoder) appendSlot(o []byte, s slot) []byte {
 	v := d.val[s]
 	switch slots[s].kind {
 	case kindInt, kindWho:
+		if v < 0 && v == d.unsigned { // there is a column in one table only
+			return strconv.AppendUint(o, uint64(v), 10)
+		}
 		return strconv.AppendInt(o, v, 10)
 	case kindFloat:
 		return appendFloat(o, math.Float64frombits(uint64(v)))

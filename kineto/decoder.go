@@ -51,8 +51,9 @@ type decoder struct {
 	anyJSON  bool       // asJSON holds something
 	asJSON   slotSet    // text slots whose value was JSON other than a string
 	argsSeen int32
-	stale    bool // other may hold what no longer counts
-	start    int  // of the event
+	stale    bool  // other may hold what no longer counts
+	unsigned int64 // an address beyond int64, as its bits
+	start    int   // of the event
 	nameID   uint32
 	scratch  []byte
 	pend     []note // noticed in the event at hand, counted when it is complete
@@ -187,6 +188,7 @@ func (d *decoder) clear() {
 	d.set = slotSet{}
 	d.keepOther(d.other[:0])
 	d.odd, d.argsSeen, d.stale = slotSet{}, 0, false
+	d.unsigned = 0
 	if d.anyJSON {
 		d.anyJSON, d.asJSON = false, slotSet{}
 	}

@@ -192,6 +192,7 @@ func (d *decoder) slowValue(s slot, i int) int {
 				return d.setInt(s, v, e)
 			}
 			if u, err := strconv.ParseUint(w, 10, 64); err == nil && slots[s].name == "Addr" {
+				d.unsigned = int64(u)
 				return d.setInt(s, int64(u), e)
 			}
 		case kindTime:
