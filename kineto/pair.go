@@ -54,32 +54,28 @@ func (c *committer) pairEvents() error {
 	t := &tableBatch{cols: make([]column, len(specs[tabCPU].table.Columns))}
 	spec := &specs[tabCPU]
 	text := func(s string) int64 { return int64(c.names.put([]byte(s))) }
-	own := map[string]bool{
-		"trace_id": true, "start_ns": true, "dur_ns": true, "end_ns": true, "time_flag": true, "pairing": true, "end_index": true,
-		"event_index": true, "pid": true, "pid_text": true, "tid": true, "tid_text": true, "args_json": true,
-	}
-	// What the end event says counts where the begin event does not say it.
-	cols := make([][]int64, len(spec.table.Columns))
-	differ := map[int][]int{} // by row of the begin event, columns with two values
+	// What the end event says counts where the begin event does not say it, but for
+	// what makes them a pair.
+	made := map[string]bool{"dur_ns": true, "end_ns": true, "time_flag": true, "pairing": true, "end_index": true, "args_json": true}
+	ofBegin := map[string]bool{"event_index": true, "start_ns": true, "pid": true, "pid_text": true, "tid": true, "tid_text": true}
+	differ := map[int][]endValue{} // by row of the begin event
+	var buf []int64                // one column at a time: there may be millions of rows
 	for ci, col := range spec.table.Columns {
-		if own[col.Name] || !r.Has(col.Name) {
+		if made[col.Name] || ofBegin[col.Name] || !r.Has(col.Name) {
 			continue
 		}
-		cols[ci] = r.ValuesAt(ci)
+		buf = r.ValuesInto(buf, ci)
 		for b, e := range end {
-			switch {
-			case e < 0 || cols[ci][e] == schema.Null:
-			case cols[ci][b] == schema.Null:
-				cols[ci][b] = cols[ci][e]
-			case cols[ci][b] != cols[ci][e]:
-				differ[b] = append(differ[b], ci)
+			if e >= 0 && buf[e] != schema.Null && buf[b] != schema.Null && buf[b] != buf[e] {
+				differ[b] = append(differ[b], endValue{ci, buf[e]})
 			}
 		}
 	}
-	emit := map[int]int32{} // source row -> row
+	emit := make([]int32, n) // row of a source row, or -1
 	for i := range n {
 		begin := r.Name(phase[i]) == "B"
 		if paired[i] && !begin {
+			emit[i] = -1
 			continue
 		}
 		row := t.n
@@ -93,6 +89,8 @@ func (c *committer) pairEvents() error {
 			if ts[i] != schema.Null && ts[e] != schema.Null {
 				t.cols[colOf[tabCPU].dur].put(row, ts[e]-ts[i])
 				t.cols[colOf[tabCPU].end].put(row, ts[e])
+			} else {
+				t.cols[colOf[tabCPU].flag].put(row, text("bad_time"))
 			}
 		case begin:
 			t.cols[spec.c("pairing")].put(row, text("no_end"))
@@ -105,7 +103,7 @@ func (c *committer) pairEvents() error {
 		}
 		a := args[i]
 		if e := end[i]; e >= 0 {
-			switch id := c.endArgs(args[e], differ[i], cols, e); {
+			switch id := c.endArgs(args[e], differ[i]); {
 			case id == schema.Null:
 			case a == schema.Null && differ[i] == nil:
 				a = id
@@ -117,15 +115,21 @@ func (c *committer) pairEvents() error {
 			t.cols[spec.c("args_json")].put(row, a)
 		}
 	}
-	for _, col := range []string{"event_index", "start_ns", "pid", "pid_text", "tid", "tid_text"} {
-		if r.Has(col) {
-			cols[spec.c(col)] = r.Values(col)
+	for ci, col := range spec.table.Columns {
+		if made[col.Name] || !r.Has(col.Name) {
+			continue
 		}
-	}
-	for ci, v := range cols {
-		for i := range v {
-			if row, ok := emit[i]; ok && v[i] != schema.Null {
-				t.cols[ci].put(row, v[i])
+		buf = r.ValuesInto(buf, ci)
+		for i, row := range emit {
+			if row < 0 {
+				continue
+			}
+			v := buf[i]
+			if v == schema.Null && end[i] >= 0 && !ofBegin[col.Name] {
+				v = buf[end[i]]
+			}
+			if v != schema.Null {
+				t.cols[ci].put(row, v)
 			}
 		}
 	}
@@ -138,25 +142,31 @@ func (c *committer) pairEvents() error {
 	return nil
 }
 
+// endValue is what an end event says in a column where its begin event says otherwise.
+type endValue struct {
+	col int
+	v   int64
+}
+
 // endArgs returns the arguments of an end event, with what it says otherwise than its
-// begin event in the columns that differ; schema.Null for none.
-func (c *committer) endArgs(args int64, differ []int, cols [][]int64, e int) int64 {
+// begin event; schema.Null for none.
+func (c *committer) endArgs(args int64, differ []endValue) int64 {
 	if len(differ) == 0 {
 		return args
 	}
 	o := []byte{'{'}
-	for _, ci := range differ {
-		s := slotOfColumn[ci]
+	for _, d := range differ {
+		s := slotOfColumn[d.col]
 		o = appendKey(o, slots[s].name, !slots[s].arg)
-		switch v := cols[ci][e]; slots[s].kind {
+		switch slots[s].kind {
 		case kindText:
-			o = appendQuoted(o, c.names.at(uint32(v)))
+			o = appendQuoted(o, c.names.at(uint32(d.v)))
 		case kindJSON:
-			o = append(o, c.names.at(uint32(v))...)
+			o = append(o, c.names.at(uint32(d.v))...)
 		case kindFloat:
-			o = appendFloat(o, math.Float64frombits(uint64(v)))
+			o = appendFloat(o, math.Float64frombits(uint64(d.v)))
 		default:
-			o = strconv.AppendInt(o, v, 10)
+			o = strconv.AppendInt(o, d.v, 10)
 		}
 	}
 	if args != schema.Null {
