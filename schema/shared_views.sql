@@ -46,6 +46,10 @@ CREATE OR REPLACE MACRO waits_for_gpu(api) AS
 -- Whether a call launches a graph of CUDA or HIP.
 CREATE OR REPLACE MACRO launches_graph(api) AS contains(lower(api), 'graphlaunch');
 
+-- Whether what belongs to an iteration (null: to none) is selected.
+CREATE OR REPLACE MACRO in_iteration(iteration_id) AS
+  getvariable('iteration') IS NULL OR coalesce(iteration_id = getvariable('iteration')::VARCHAR, false);
+
 -- Whether a time lies in the selected part of a trace that starts at trace_start.
 CREATE OR REPLACE MACRO in_window(start_ns, trace_start) AS
   (getvariable('from_ns') IS NULL OR start_ns >= trace_start + getvariable('from_ns')::BIGINT)
@@ -78,9 +82,9 @@ CREATE OR REPLACE MACRO overlap_ns(a, b) AS
   interval_length(a) + interval_length(b) - interval_length(union_of_sorted(
     list_sort(list_transform(list_concat(a, b), lambda i: i.start_ns)), list_sort(list_transform(list_concat(a, b), lambda i: i.end_ns))));
 
--- GPU work whose times count, whatever from_ns and to_ns say: that of a call in the
--- window often starts behind it. process is set where device ordinals count within
--- a process (Nsight Systems).
+-- GPU work whose times count, whatever iteration, from_ns and to_ns say: that of a
+-- selected call often starts behind the window, and is that of all calls inside.
+-- process is set where device ordinals count within a process (Nsight Systems).
 CREATE OR REPLACE VIEW gpu_work_anytime AS
 SELECT
   g.trace_id, t.run, t.rank, g.global_pid AS process, g.device, g.stream, g.event_index,
@@ -92,12 +96,11 @@ SELECT
 FROM gpu_events AS g
 JOIN selected_traces AS t ON t.trace_id = g.trace_id
 WHERE timed(g.start_ns, g.dur_ns, g.time_flag)
-  AND (getvariable('device') IS NULL OR g.device = getvariable('device')::BIGINT)
-  AND (getvariable('iteration') IS NULL OR g.iteration_id = getvariable('iteration')::VARCHAR);
+  AND (getvariable('device') IS NULL OR g.device = getvariable('device')::BIGINT);
 
--- That which starts in the window.
+-- That of the selected iteration which starts in the window.
 CREATE OR REPLACE VIEW gpu_work AS
-SELECT * FROM gpu_work_anytime WHERE in_window(start_ns, trace_start_ns);
+SELECT * FROM gpu_work_anytime WHERE in_iteration(iteration_id) AND in_window(start_ns, trace_start_ns);
 
 -- Calls of the runtime or driver whose times count.
 CREATE OR REPLACE VIEW launch_calls AS
@@ -107,9 +110,7 @@ SELECT
   t.start_ns AS trace_start_ns
 FROM launches AS l
 JOIN selected_traces AS t ON t.trace_id = l.trace_id
-WHERE timed(l.start_ns, l.dur_ns, l.time_flag)
-  AND (getvariable('iteration') IS NULL OR l.iteration_id = getvariable('iteration')::VARCHAR)
-  AND in_window(l.start_ns, t.start_ns);
+WHERE timed(l.start_ns, l.dur_ns, l.time_flag) AND in_iteration(l.iteration_id) AND in_window(l.start_ns, t.start_ns);
 
 -- A window that orders its rows takes several times as long as to sort them and go
 -- through them in order, which an empty OVER does, and a frame from the first row on.
@@ -161,6 +162,72 @@ SELECT trace_id, event_index, 'cpu_op' AS category, pid::VARCHAR AS pid, tid::VA
 FROM ranges
 WHERE category = 'nvtx_push_pop';
 
+-- How many iterations hold what starts on a thread, or in a process, from moment on,
+-- and whether the selected one is among them (chosen). Only marks of the family that
+-- the iterations of the trace are taken from count; those of stormlog hold what their
+-- own thread does. No rows where no iteration is selected.
+CREATE OR REPLACE MACRO iteration_spans() AS TABLE
+WITH marks AS (
+  SELECT r.trace_id, r.iteration_producer, r.iteration_id, coalesce(r.pid::VARCHAR, r.pid_text) AS pid, coalesce(r.tid::VARCHAR, r.tid_text) AS tid, r.start_ns, r.start_ns + r.dur_ns AS end_ns,
+    CASE WHEN r.iteration_producer IN ('ProfilerStep', 'sglang', 'vllm', 'xdit') THEN r.iteration_producer WHEN starts_with(r.name, 'stormlog.iteration/') THEN 'stormlog' ELSE 'pattern' END AS family
+  FROM ranges AS r
+  JOIN selected_traces AS t ON t.trace_id = r.trace_id
+  WHERE getvariable('iteration') IS NOT NULL AND r.iteration_id IS NOT NULL AND NOT r.on_gpu AND timed(r.start_ns, r.dur_ns, r.time_flag)
+  QUALIFY family = min(CASE WHEN r.iteration_producer = t.iteration_producer THEN family END) OVER (PARTITION BY r.trace_id) -- of the same name a pattern comes first
+),
+lanes AS (
+  SELECT part_number(trace_id, pid, tid) AS lane, iteration_producer, iteration_id, start_ns, end_ns FROM marks
+  UNION ALL
+  SELECT part_number(trace_id, pid, NULL), iteration_producer, iteration_id, start_ns, end_ns FROM marks WHERE family <> 'stormlog'
+),
+points AS (
+  SELECT lane, iteration_producer, iteration_id, unnest([start_ns, end_ns]) AS moment, unnest([1, -1]) AS d FROM lanes
+),
+depths AS ( -- marks of an iteration may nest
+  SELECT lane, iteration_producer, iteration_id, moment, sum(sum(d)) OVER (PARTITION BY lane, iteration_producer, iteration_id ORDER BY moment) > 0 AS open
+  FROM points
+  GROUP BY lane, iteration_producer, iteration_id, moment
+),
+steps AS (
+  SELECT lane, iteration_producer, iteration_id, moment, open::INT - coalesce(lag(open) OVER (PARTITION BY lane, iteration_producer, iteration_id ORDER BY moment), false)::INT AS d FROM depths
+)
+SELECT lane, moment, sum(sum(d)) OVER so_far AS iterations, sum(coalesce(sum(d) FILTER (iteration_id = getvariable('iteration')::VARCHAR), 0)) OVER so_far AS chosen
+FROM steps
+GROUP BY lane, moment
+WINDOW so_far AS (PARTITION BY lane ORDER BY moment);
+
+-- Whether what starts there belongs to the selected iteration, as calls that launch
+-- do: the marks of its thread count, or where it has none, those of its process.
+CREATE OR REPLACE MACRO held(thread, process) AS
+  CASE WHEN thread.iterations > 0 THEN thread.iterations = 1 AND thread.chosen = 1 ELSE coalesce(process.iterations = 1 AND process.chosen = 1, false) END;
+
+-- Calls of host code and ranges, those of the selected iteration where one is; all of
+-- them with everywhere. The planner drops the part that has no rows, so that nothing
+-- is looked up where no iteration is selected.
+CREATE OR REPLACE MACRO chosen_calls(everywhere) AS TABLE
+WITH spans AS MATERIALIZED (
+  SELECT * FROM iteration_spans()
+)
+SELECT * FROM host_calls WHERE everywhere OR getvariable('iteration') IS NULL
+UNION ALL
+SELECT e.*
+FROM (SELECT * FROM host_calls WHERE NOT everywhere AND getvariable('iteration') IS NOT NULL AND start_ns >= (SELECT min(moment) FROM spans WHERE chosen > 0)) AS e
+ASOF LEFT JOIN spans AS t ON t.lane = part_number(e.trace_id, e.pid, e.tid) AND t.moment <= e.start_ns
+ASOF LEFT JOIN spans AS p ON p.lane = part_number(e.trace_id, e.pid, NULL) AND p.moment <= e.start_ns
+WHERE held(t, p);
+
+CREATE OR REPLACE MACRO chosen_ranges() AS TABLE
+WITH spans AS MATERIALIZED (
+  SELECT * FROM iteration_spans()
+)
+SELECT * FROM ranges WHERE getvariable('iteration') IS NULL
+UNION ALL
+SELECT r.*
+FROM (SELECT * FROM ranges WHERE getvariable('iteration') IS NOT NULL) AS r
+ASOF LEFT JOIN spans AS t ON t.lane = part_number(r.trace_id, coalesce(r.pid::VARCHAR, r.pid_text), coalesce(r.tid::VARCHAR, r.tid_text)) AND t.moment <= r.start_ns
+ASOF LEFT JOIN spans AS p ON p.lane = part_number(r.trace_id, coalesce(r.pid::VARCHAR, r.pid_text), NULL) AND p.moment <= r.start_ns
+WHERE held(t, p);
+
 -- GPU time by the call that launched it, whenever that was.
 CREATE OR REPLACE VIEW launched_anytime AS
 WITH work AS (
@@ -169,34 +236,35 @@ WITH work AS (
   WHERE launch_id IS NOT NULL
   GROUP BY trace_id, launch_id
 )
-SELECT l.trace_id, l.pid::VARCHAR AS pid, l.tid::VARCHAR AS tid, l.event_index, l.start_ns, w.gpu_ns, w.gpu_events, w.trace_start_ns
+SELECT l.trace_id, l.pid::VARCHAR AS pid, l.tid::VARCHAR AS tid, l.event_index, l.start_ns, w.gpu_ns, w.gpu_events, l.iteration_id, w.trace_start_ns
 FROM work AS w
 JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
 WHERE l.start_ns IS NOT NULL;
 
--- Of the calls in the window, and its running sum per thread.
+-- Of the selected calls, and its running sum per thread.
 CREATE OR REPLACE VIEW launched AS
 SELECT trace_id, pid, tid, event_index, start_ns, gpu_ns, gpu_events,
   sum(gpu_ns) OVER (PARTITION BY trace_id, pid, tid ORDER BY start_ns)::BIGINT AS gpu_ns_so_far
 FROM launched_anytime
-WHERE in_window(start_ns, trace_start_ns);
+WHERE in_iteration(iteration_id) AND in_window(start_ns, trace_start_ns);
 
 -- Calls of host code whose times count, but for those without a length. wanted is
 -- a category such as 'cpu_op' or 'python_function'. Calls of one kind have the
--- same name, and the same shapes and module where these matter.
-CREATE OR REPLACE MACRO host_timed(wanted, by_shape, by_module) AS TABLE
+-- same name, and the same shapes and module where these matter. everywhere: whatever
+-- iteration, from_ns and to_ns say.
+CREATE OR REPLACE MACRO host_timed(wanted, everywhere, by_shape, by_module) AS TABLE
 SELECT e.*, part_number(e.trace_id, e.pid, e.tid) AS thread, CASE WHEN by_shape THEN e.input_dims END AS shape, CASE WHEN by_module THEN e.module_hierarchy END AS module,
   hash(e.trace_id, e.name, CASE WHEN by_shape THEN e.input_dims END, CASE WHEN by_module THEN e.module_hierarchy END) AS kind
-FROM host_calls AS e
+FROM chosen_calls(everywhere) AS e
 JOIN selected_traces AS t ON t.trace_id = e.trace_id
-WHERE e.category = wanted AND timed(e.start_ns, e.dur_ns, e.time_flag) AND e.dur_ns > 0 AND in_window(e.start_ns, t.start_ns);
+WHERE e.category = wanted AND timed(e.start_ns, e.dur_ns, e.time_flag) AND e.dur_ns > 0 AND (everywhere OR in_window(e.start_ns, t.start_ns));
 
 -- What happens on the threads of those calls, in order: calls start (d is 1) and
 -- end (-1), and with_work GPU work is launched (0). From moment to until depth
 -- calls are open, and gpu_ns_so_far was launched since the first point.
-CREATE OR REPLACE MACRO host_points(wanted, with_work, by_shape, by_module) AS TABLE
+CREATE OR REPLACE MACRO host_points(wanted, everywhere, with_work, by_shape, by_module) AS TABLE
 WITH calls AS MATERIALIZED (
-  SELECT thread, kind, event_index, start_ns, start_ns + dur_ns AS end_ns FROM host_timed(wanted, by_shape, by_module)
+  SELECT thread, kind, event_index, start_ns, start_ns + dur_ns AS end_ns FROM host_timed(wanted, everywhere, by_shape, by_module)
 ),
 points AS ( -- at one moment calls end first, then the longest starts first, then work is launched
   SELECT thread, start_ns AS moment, 1::TINYINT AS d, -end_ns AS place, event_index, kind, NULL::BIGINT AS gpu_ns, NULL::BIGINT AS gpu_events FROM calls
@@ -204,7 +272,7 @@ points AS ( -- at one moment calls end first, then the longest starts first, the
   SELECT thread, end_ns, -1::TINYINT, -9223372036854775807, event_index, kind, NULL, NULL FROM calls
   UNION ALL
   SELECT part_number(trace_id, pid, tid), start_ns, 0::TINYINT, 9223372036854775807, event_index, NULL, gpu_ns, gpu_events
-  FROM launched_anytime -- a call of host code in the window has all that is launched in it
+  FROM launched_anytime -- a selected call of host code has all that is launched in it
   WHERE with_work
 )
 SELECT thread, moment, d, event_index, kind, gpu_ns, gpu_events, row_number() OVER () AS point, CASE WHEN lead(thread) OVER () = thread THEN lead(moment) OVER () END AS until,
@@ -214,16 +282,17 @@ WINDOW so_far AS (ROWS UNBOUNDED PRECEDING);
 
 -- The same points, with the innermost open call from moment to until, and of a
 -- start the call around it (parent).
-CREATE OR REPLACE MACRO host_steps(wanted, with_work) AS TABLE
+CREATE OR REPLACE MACRO host_steps(wanted, everywhere, with_work) AS TABLE
 WITH points AS MATERIALIZED (
-  SELECT *, depth - (d > 0)::INT AS around FROM host_points(wanted, with_work, false, false)
+  SELECT *, depth - (d > 0)::INT AS around FROM host_points(wanted, everywhere, with_work, false, false)
 )
 SELECT p.*, CASE WHEN p.d > 0 THEN p.event_index ELSE o.event_index END AS innermost, CASE WHEN p.d > 0 THEN o.event_index END AS parent
 FROM points AS p
 ASOF LEFT JOIN (SELECT thread, depth, point, event_index FROM points WHERE d > 0) AS o ON o.thread = p.thread AND o.depth = p.around AND o.point < p.point;
 
 -- The calls of host code, which nest per thread: where each starts or ends and
--- what then is the innermost one.
+-- what then is the innermost one. Of all of a trace: what is selected often lies in
+-- a call that is not.
 CREATE OR REPLACE MACRO host_segments(wanted) AS TABLE
 WITH threads AS (
   SELECT DISTINCT trace_id, pid, tid FROM host_calls WHERE category = wanted
@@ -232,14 +301,14 @@ SELECT
   t.trace_id, t.pid, t.tid, s.moment AS start_ns, s.until AS end_ns,
   s.innermost AS event_index, -- the innermost call from here to end_ns
   CASE WHEN s.d > 0 THEN s.event_index END AS opened, s.depth, s.parent
-FROM host_steps(wanted, false) AS s
+FROM host_steps(wanted, true, false) AS s
 JOIN threads AS t ON part_number(t.trace_id, t.pid, t.tid) = s.thread;
 
 -- The calls of host code with their own and inclusive time on CPU and GPU. GPU
 -- time belongs to the innermost call that encloses the launch.
 CREATE OR REPLACE MACRO host_tree(wanted) AS TABLE
 WITH steps AS MATERIALIZED (
-  SELECT * FROM host_steps(wanted, true)
+  SELECT * FROM host_steps(wanted, false, true)
 ),
 parts AS ( -- what each step says of a call
   SELECT thread, innermost AS event_index, until - moment AS self_ns, gpu_ns, gpu_events, NULL::HUGEINT AS gpu_total_ns, NULL::INT AS depth, NULL::BIGINT AS parent
@@ -264,7 +333,7 @@ JOIN host_calls AS e ON part_number(e.trace_id, e.pid, e.tid) = s.thread AND e.e
 -- third of the time.
 CREATE OR REPLACE MACRO host_times(wanted, by_shape, by_module) AS TABLE
 WITH points AS MATERIALIZED (
-  SELECT * FROM host_points(wanted, true, by_shape, by_module)
+  SELECT * FROM host_points(wanted, false, true, by_shape, by_module)
 ),
 opened AS ( -- calls that something happens in
   SELECT thread, depth, point, kind FROM points WHERE d > 0 AND next >= 0
@@ -286,7 +355,7 @@ sums AS (
 ),
 kinds AS (
   SELECT kind, any_value(trace_id) AS trace_id, any_value(name) AS name, any_value(shape) AS shape, any_value(module) AS module, count(*) AS calls, sum(dur_ns)::BIGINT AS dur_ns
-  FROM host_timed(wanted, by_shape, by_module)
+  FROM host_timed(wanted, false, by_shape, by_module)
   GROUP BY kind
 )
 SELECT k.trace_id, k.name, k.shape, k.module, k.calls, k.dur_ns, s.self_ns, s.gpu_total_ns, s.gpu_self_ns, s.gpu_events

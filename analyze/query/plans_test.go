@@ -133,6 +133,12 @@ func (o *operator) worst() (int64, string) {
 func TestPlans(t *testing.T) {
 	root, total := many(t)
 	db := open(t, root)
+	plans(t, db, total)
+	ask(t, db, "SET VARIABLE iteration = '7'; SELECT 1 AS x")
+	plans(t, db, total)
+}
+
+func plans(t *testing.T, db *DB, total int64) {
 	for _, a := range Analyses() {
 		t.Run(a.Name, func(t *testing.T) {
 			_, sql, _ := strings.Cut("\n"+a.SQL, "\nWITH")

@@ -36,7 +36,7 @@ func (o *analyzeOptions) flags(f *pflag.FlagSet) {
 	f.Int64Var(&o.rank, "rank", 0, "traces of this rank only")
 	f.StringVar(&o.trace, "trace", "", "the trace with this trace_id only")
 	f.Int64Var(&o.device, "device", 0, "GPU work of this device only")
-	f.StringVar(&o.iteration, "iteration", "", "work launched in iterations with this ID only")
+	f.StringVar(&o.iteration, "iteration", "", "calls, ranges and GPU work of iterations with this ID only")
 	f.DurationVar(&o.from, "from", 0, "events that start at or after this time since the start of their trace, as in 1.5ms")
 	f.DurationVar(&o.to, "to", 0, "events that start before this time")
 	f.Int64Var(&o.top, "top", 0, "rows, where an analysis shows the largest only")

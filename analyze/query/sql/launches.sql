@@ -1,7 +1,8 @@
 -- title: What launching costs
 -- what it answers: How long do the calls of the runtime and driver take, how long does their work wait, and how much of it is shorter than the call?
 --   Delays are those of the first GPU event of each call: delay counts from the start of the call, queue from its end.
---   Work that starts before its call returns has a negative queue time. --from and --to choose calls, whenever their work starts.
+--   Work that starts before its call returns has a negative queue time. --iteration, --from and --to choose
+--   calls, whenever their work starts.
 -- needs: calls of the runtime or driver
 -- parameters:
 --   group_by  api (the default), trace, rank, iteration, or several joined by +

@@ -1,8 +1,8 @@
 -- title: Operators
 -- what it answers: Which operators take the time, on the CPU and by the GPU work that they launch, themselves and with what they call?
 --   self is without the operators inside; GPU time belongs to the innermost operator that encloses the launch. Totals of
---   an operator that calls itself count twice. The backward pass has operators of its own, on its own thread. --from and --to
---   choose operators by their start, with all GPU work that they launch.
+--   an operator that calls itself count twice. The backward pass has operators of its own, on its own thread. --iteration,
+--   --from and --to choose operators by their start, with all GPU work that they launch.
 --   Traces of Nsight Systems have no operators: their NVTX ranges (pushed and popped) stand for them.
 -- needs: operators, or NVTX ranges in their place
 -- parameters:

@@ -1,6 +1,7 @@
 -- title: Python frames
 -- what it answers: Which Python functions cause the GPU work, and where does Python itself spend time?
---   self is without the frames inside. --from and --to choose frames by their start, with all GPU work that they launch.
+--   self is without the frames inside. --iteration, --from and --to choose frames by their start, with all GPU
+--   work that they launch.
 -- needs: Python frames of PyTorch (with_stack), which Nsight Systems does not write as calls
 -- parameters:
 --   top  rows; default 25

@@ -1,8 +1,8 @@
 -- title: Launch queues
 -- what it answers: How many launches wait on each stream, and how long is the queue full?
 --   A launch joins the queue when its call starts and leaves it when its first GPU event starts. A graph launch counts
---   once. Only work that is linked to its launch takes part. Times are weighted: mean is over time, not over launches. --from and --to choose launches
---   by the start of their call.
+--   once. Only work that is linked to its launch takes part. Times are weighted: mean is over time, not over launches. --iteration,
+--   --from and --to choose launches by the start of their call.
 -- needs: GPU work that is linked to its launch
 -- parameters:
 --   full  length from which the queue counts as full; default 1024
@@ -23,7 +23,7 @@ WITH waits AS (
   SELECT w.trace_id, w.run, w.rank, w.process, w.device, w.stream, any_value(l.start_ns) AS launched_ns, min(w.start_ns) AS start_ns
   FROM gpu_work_anytime AS w
   JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
-  WHERE l.start_ns IS NOT NULL AND in_window(l.start_ns, w.trace_start_ns)
+  WHERE l.start_ns IS NOT NULL AND in_iteration(l.iteration_id) AND in_window(l.start_ns, w.trace_start_ns)
   GROUP BY w.trace_id, w.run, w.rank, w.process, w.device, w.stream, w.launch_id
 ),
 points AS (

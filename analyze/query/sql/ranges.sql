@@ -1,8 +1,8 @@
 -- title: Ranges on the GPU
 -- what it answers: How long does the GPU work of each annotation (NVTX, record_function) take, and how much of that time is the GPU busy?
 --   The work of a range is what its thread launched between its start and its end, in ranges inside as well. Its
---   projection reaches from the first start to the last end of that work, over all devices. --from and --to choose ranges by
---   their start, with all GPU work that they launch.
+--   projection reaches from the first start to the last end of that work, over all devices. --iteration, --from and --to
+--   choose ranges by their start, with all GPU work that they launch.
 -- parameters:
 --   top  rows; default 25
 -- columns and units:
@@ -23,7 +23,7 @@
 WITH marks AS (
   SELECT r.event_index, r.name, r.domain, part_number(r.trace_id, coalesce(r.pid::VARCHAR, r.pid_text), coalesce(r.tid::VARCHAR, r.tid_text)) AS part,
     r.start_ns, r.start_ns + r.dur_ns AS end_ns, r.dur_ns
-  FROM ranges AS r
+  FROM chosen_ranges() AS r
   JOIN selected_traces AS t ON t.trace_id = r.trace_id
   WHERE NOT r.on_gpu AND timed(r.start_ns, r.dur_ns, r.time_flag) AND in_window(r.start_ns, t.start_ns)
 ),

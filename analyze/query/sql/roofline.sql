@@ -7,8 +7,8 @@
 --   sizes, but neither types nor other arguments. Bytes are those of operands and result, each moved once.
 --   Time is that of the GPU work that the operator launched. Of nested operators the innermost one counts. float32 counts
 --   as TF32 where the names of the kernels say so. Peaks are those of the view device_peaks (--devices FILE adds to it).
---   What cannot be computed has its reason in bound_by, and the last row is all other GPU time. --from and --to choose
---   operators by their start, with all GPU work that they launch.
+--   What cannot be computed has its reason in bound_by, and the last row is all other GPU time. --iteration, --from
+--   and --to choose operators by their start, with all GPU work that they launch.
 -- parameters:
 --   top  rows; default 25
 -- columns and units:
@@ -76,7 +76,7 @@ elements(recorded, dtype, size) AS (VALUES
 ),
 calls AS (
   SELECT e.trace_id, e.pid, e.tid, e.start_ns, e.start_ns + e.dur_ns AS end_ns, r.*, e.input_dims, e.input_types, e.concrete_inputs
-  FROM host_calls AS e
+  FROM chosen_calls(false) AS e
   JOIN selected_traces AS t ON t.trace_id = e.trace_id
   JOIN rules AS r ON r.op = e.name
   WHERE e.category = 'cpu_op' AND t.gpu_events > 0 AND timed(e.start_ns, e.dur_ns, e.time_flag) AND e.dur_ns > 0 AND in_window(e.start_ns, t.start_ns)
@@ -93,7 +93,7 @@ work AS (
 ),
 so_far AS ( -- per thread, so that the difference of two rows is the time launched between them
   SELECT l.trace_id, l.pid::VARCHAR AS pid, l.tid::VARCHAR AS tid, l.start_ns, w.process, w.device,
-    sum(w.ns) OVER o AS ns, sum(w.tf32_ns) OVER o AS tf32_ns, sum(w.ns) FILTER (in_window(l.start_ns, w.trace_start_ns)) OVER o AS window_ns
+    sum(w.ns) OVER o AS ns, sum(w.tf32_ns) OVER o AS tf32_ns, sum(w.ns) FILTER (in_iteration(l.iteration_id) AND in_window(l.start_ns, w.trace_start_ns)) OVER o AS window_ns
   FROM work AS w
   JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
   WHERE l.start_ns IS NOT NULL
@@ -191,11 +191,11 @@ rows AS (
   LEFT JOIN gpus AS g ON c.worked AND g.trace_id = c.trace_id AND g.ordinal IS NOT DISTINCT FROM c.device AND g.global_pid IS NOT DISTINCT FROM c.process
   GROUP BY ALL
 ),
-other AS ( -- launched in the window, or started in it where the launch is unknown
+other AS ( -- launched in what is selected, or started in it where the launch is unknown
   SELECT coalesce(sum(w.dur_ns), 0)::BIGINT - coalesce((SELECT sum(window_ns) FROM rows), 0)::BIGINT AS ns, count(*) AS events
   FROM gpu_work_anytime AS w
   LEFT JOIN launches AS l ON l.trace_id = w.trace_id AND l.event_index = w.launch_id
-  WHERE in_window(coalesce(l.start_ns, w.start_ns), w.trace_start_ns)
+  WHERE in_iteration(w.iteration_id) AND in_window(coalesce(l.start_ns, w.start_ns), w.trace_start_ns)
 ),
 answers AS (
   SELECT *, row_number() OVER (ORDER BY gpu_ns DESC, calls DESC, op, shapes, dtype, gpu) AS place, flop / bytes AS intensity,
