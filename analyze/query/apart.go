@@ -3,6 +3,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -13,8 +14,18 @@ import (
 var batchEvents int64 = 500_000
 
 // Analyze answers an analysis. One whose traces stand apart is asked for a
-// few traces at a time, so that its memory does not grow with the dataset.
+// few traces at a time, so that its memory does not grow with the dataset. Where
+// it would ignore a variable that is set, it is refused with ErrSelection.
 func (db *DB) Analyze(ctx context.Context, a Analysis) (Rows, error) {
+	for _, s := range Selections {
+		err := a.Heeds(s.Variable)
+		if err == nil {
+			continue
+		}
+		if set, failed := db.isSet(ctx, s.Variable); failed != nil || set {
+			return nil, cmp.Or(failed, err)
+		}
+	}
 	if !a.Apart {
 		return db.Query(ctx, a.SQL)
 	}
@@ -30,6 +41,21 @@ func (db *DB) Analyze(ctx context.Context, a Analysis) (Rows, error) {
 		return nil, errors.Join(err, r.end())
 	}
 	return r, nil
+}
+
+// isSet reports whether a variable has a value.
+func (db *DB) isSet(ctx context.Context, variable string) (set bool, err error) {
+	rows, err := db.Query(ctx, "SELECT getvariable("+quote(variable)+") IS NOT NULL")
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	v := make([]any, 1)
+	if err := rows.Next(v); err != nil {
+		return false, err
+	}
+	set, _ = v[0].(bool)
+	return set, nil
 }
 
 // batches returns the selected traces, in the order of answers; none where a

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,7 @@ type Analysis struct {
 	Title   string
 	Answers string      // the question, in a sentence
 	Needs   string      // what a trace must have for rows; empty where any GPU work will do
+	Selects []string    // names of the Selections that it heeds; empty for SQL that is no analysis of its own
 	Apart   bool        // no row needs more than one trace, and those of a trace follow each other, by run, rank and trace_id
 	Params  []ColumnDoc // variables that it understands besides those of the shared views
 	Columns []ColumnDoc
@@ -65,6 +67,7 @@ func Lookup(name string) (Analysis, bool) {
 //	-- title: Busiest kernels
 //	-- what it answers: Which kernels take most of the GPU time?
 //	--   Kernels without a duration are left out.
+//	-- selects: run, rank, trace, device
 //	-- needs: kernels
 //	-- parameters:
 //	--   top  rows; default 25
@@ -91,6 +94,13 @@ func Parse(name, text string) (Analysis, error) {
 			a.Answers, at = value, &a.Answers
 		case key == "needs":
 			a.Needs, at = value, &a.Needs
+		case key == "selects":
+			a.Selects, at = strings.Split(value, ", "), nil
+			for _, name := range a.Selects {
+				if !slices.ContainsFunc(Selections, func(s Selection) bool { return s.Name == name }) {
+					return a, fmt.Errorf("query: analysis %s selects by %q, which is none of %v", a.Name, name, Selections)
+				}
+			}
 		case key == "traces" && value == "apart":
 			a.Apart, at = true, nil
 		case key == "parameters":

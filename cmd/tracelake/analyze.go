@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,6 +117,7 @@ func explain(a query.Analysis) string {
 	if a.Needs != "" {
 		fmt.Fprintf(&b, "\nNeeds %s.\n", a.Needs)
 	}
+	fmt.Fprintf(&b, "\n%s\n", a.SelectedBy())
 	for _, part := range []struct {
 		title string
 		list  []query.ColumnDoc
@@ -157,12 +159,17 @@ func (o *analyzeOptions) variables(a query.Analysis) (map[string]any, error) {
 			vars[name] = n
 		}
 	}
-	shared := []string{"run", "rank", "trace", "device", "iteration", "from_ns", "to_ns"}
-	for name := range vars {
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		if err := a.Heeds(name); err != nil {
+			return nil, errUsage("analyze: %v", err)
+		}
 		own := slices.ContainsFunc(a.Params, func(p query.ColumnDoc) bool { return p.Name == name })
-		if !own && !slices.Contains(shared, name) {
+		if !own && !slices.ContainsFunc(query.Selections, func(s query.Selection) bool { return s.Variable == name }) {
 			return nil, errUsage("analyze: %s has no parameter %s", a.Name, strings.Replace(name, "group_by", "--by", 1))
 		}
+	}
+	if o.devices != "" && !strings.Contains(a.SQL, "device_peaks") {
+		return nil, errUsage("analyze: %s has no use for --devices", a.Name)
 	}
 	if o.given("top") && o.top < 0 {
 		return nil, errUsage("analyze: --top must not be negative")

@@ -33,6 +33,10 @@ def test_usage_errors(tracelake, tmp_path):
         ["vacuum", "a", "b"],
         ["views"],
         ["analyze", "kernels", "a", "b"],
+        ["analyze", "summary", DEMO, "--iteration", "1"],
+        ["analyze", "fx_to_kernels", DEMO, "--rank", "0"],
+        ["analyze", "trust", DEMO, "--set", "from_ns=1"],
+        ["analyze", "kernels", DEMO, "--devices", "peaks.csv"],
         ["version", "x"],
         ["no-such-command"],
     ):

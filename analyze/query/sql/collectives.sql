@@ -7,6 +7,7 @@
 --   each rank needs the data of all, nothing is matched. Bandwidth is over the transfer: from the last arrival to the last
 --   end, or the shortest duration where the clocks of the ranks cannot be compared. Bus bandwidth has the factors of
 --   nccl-tests: 2(n-1)/n for all-reduce, (n-1)/n for all-gather, reduce-scatter and all-to-all, 1 for the rest.
+-- selects: run, rank, trace, device, iteration, from, to
 -- needs: collectives among the kernels
 -- columns and units:
 --   run          run

@@ -1,5 +1,6 @@
 -- title: Copies and sets
 -- what it answers: How much memory was copied or set, between which kinds of memory, and how fast?
+-- selects: run, rank, trace, device, iteration, from, to
 -- needs: copies or sets
 -- columns and units:
 --   run        run of the trace

@@ -7,6 +7,7 @@
 --   time of a thread before its first call is host time. The steps of an iteration add up to its length. A trace without
 --   marked iterations, or the selected part of it, is taken as one; GPU work must be linked. Record synchronisation for exact waits:
 --   torch.profiler._ExperimentalConfig(enable_cuda_sync_events=True).
+-- selects: run, rank, trace, iteration, from, to
 -- traces: apart
 -- parameters:
 --   top  rows per iteration; default 25

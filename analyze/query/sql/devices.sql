@@ -2,6 +2,7 @@
 -- what it answers: How much of the time was each GPU of each trace busy, from its first to its last event, and how much of it was computing, communicating or moving memory?
 --   All times are lengths of unions of intervals, so that nothing counts twice: exposed_communication_ns is the time with
 --   communication and no computing, exposed_memory_ns the time with copies or sets and neither of the two.
+-- selects: run, rank, trace, device, iteration, from, to
 -- columns and units:
 --   run                       run of the trace
 --   rank                      rank; null where nothing tells it
@@ -10,7 +11,7 @@
 --   device                    device ordinal
 --   gpu                       product name, where the trace tells it
 --   gpu_events                GPU events whose times count
---   excluded                  events of the device left out of the times, because their own cannot be trusted
+--   excluded                  events of the device, in all of the trace, left out of the times, because their own cannot be trusted
 --   window_ns                 first start to last end, ns
 --   busy_ns                   time with at least one event running, ns
 --   idle_ns                   window_ns without busy_ns, ns

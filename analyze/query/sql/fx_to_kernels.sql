@@ -4,7 +4,8 @@
 --   from_graph_id and from_node to the first graph that has it. Kernels are found by name: Triton kernels among the GPU
 --   events; C++ kernels among the CPU events, whose names start with the number of the graph; external kernels as the
 --   operator of that name and the GPU work that it launched. A profile that does not run the compiled model shows the
---   operators of external kernels only, whoever called them.
+--   operators of external kernels only, whoever called them. --run chooses both.
+-- selects: run
 -- needs: tables of tracers (tracelake collect)
 -- columns and units:
 --   model        model
@@ -23,9 +24,12 @@
 --   events       events of the kernel in the profile
 --   total_ns     sum of their durations, ns; nested CPU events count in each
 WITH RECURSIVE
+chosen AS (
+  SELECT * FROM traces WHERE getvariable('run') IS NULL OR run = getvariable('run')::VARCHAR
+),
 steps AS (
   SELECT f.trace_id, f.graph_id, f.node, f.graph_id AS at_graph, f.node AS at_node, 0 AS depth
-  FROM (SELECT DISTINCT trace_id, graph_id, node FROM fusions) AS f
+  FROM (SELECT DISTINCT trace_id, graph_id, node FROM fusions SEMI JOIN chosen USING (trace_id)) AS f
   UNION ALL
   SELECT s.trace_id, s.graph_id, s.node, n.from_graph_id, n.from_node, s.depth + 1
   FROM steps AS s
@@ -42,10 +46,11 @@ kernels AS (
       THEN 'aten::' || split_part(regexp_replace(f.kernel, '^(extern_kernels\.|torch\.ops\.aten\.|aten\.|aten::)', ''), '.', 1)
       ELSE f.kernel END AS event_name
   FROM fusions AS f
+  SEMI JOIN chosen AS c ON c.trace_id = f.trace_id
   LEFT JOIN kernels_generated AS k ON k.trace_id = f.trace_id AND k.graph_id = f.graph_id AND k.kernel = f.kernel
 ),
 profiles AS (
-  SELECT trace_id, model, revision, framework, mode, tracer FROM traces
+  SELECT trace_id, model, revision, framework, mode, tracer FROM chosen
   WHERE source <> 'tables' AND model IS NOT NULL
 ),
 cpu AS (

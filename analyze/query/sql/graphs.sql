@@ -2,6 +2,7 @@
 -- what it answers: How long does each CUDA graph take when it is replayed, how much of that is work, and how much gaps between its kernels?
 --   A replay is one launch of a graph: all GPU work that is linked to it. Graphs that were recorded as a whole (kind
 --   gpu_graph) are busy all the time, as their kernels are unknown.
+-- selects: run, rank, trace, device, iteration, from, to
 -- needs: launches of CUDA graphs
 -- columns and units:
 --   run           run of the trace

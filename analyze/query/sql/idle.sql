@@ -5,6 +5,7 @@
 --   (streams only): the work was launched in time, and another stream of the device worked during all of the gap. short:
 --   the rest, where the gap is shorter than kernel_gap_ns, which launching back to back explains. other: the rest;
 --   unknown: the next work is not linked to its launch.
+-- selects: run, rank, trace, device, iteration, from, to
 -- needs: gaps between GPU events
 -- parameters:
 --   kernel_gap_ns  gaps shorter than that are short; default 30000 ns

@@ -2,6 +2,7 @@
 -- what it answers: How long did each marked iteration take, how busy did it keep the GPU, and how many launches did it make?
 --   GPU work belongs to the iteration in which it was launched, wherever it ran. An iteration with several ranges (several
 --   threads, or an ID used twice) is a row per range.
+-- selects: run, rank, trace, device, iteration, from, to
 -- needs: marked iterations (ProfilerStep, the marks of vLLM and SGLang, or --range-pattern of convert)
 -- columns and units:
 --   run                 run of the trace

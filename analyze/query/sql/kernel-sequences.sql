@@ -1,6 +1,7 @@
 -- title: Frequent kernel sequences
 -- what it answers: Which sequences of kernels repeat on a stream, and how much time do they take?
 --   Candidates for fusion. Sequences overlap: each kernel starts one.
+-- selects: run, rank, trace, device, iteration, from, to
 -- needs: kernels, and sequences that occur twice
 -- parameters:
 --   length  kernels in a sequence; default 3

@@ -3,6 +3,7 @@
 --   Events whose recorded times cannot be trusted are left out: see time_flag. SET VARIABLE group_by to class, kind, stream,
 --   shape (grid and block), trace, rank, iteration or device (of a process, where ordinals count within it) groups by that
 --   instead of the name, or by name+shape and the like.
+-- selects: run, rank, trace, device, iteration, from, to
 -- parameters:
 --   group_by  name (the default), class, kind, stream, shape, trace, rank, iteration, device, or several joined by +
 --   kinds     kernels (the default) or all, which adds copies and sets; grouped by class or kind it is all by default

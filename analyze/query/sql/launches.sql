@@ -3,6 +3,7 @@
 --   Delays are those of the first GPU event of each call: delay counts from the start of the call, queue from its end.
 --   Work that starts before its call returns has a negative queue time. --iteration, --from and --to choose
 --   calls, whenever their work starts.
+-- selects: run, rank, trace, device, iteration, from, to
 -- needs: calls of the runtime or driver
 -- parameters:
 --   group_by  api (the default), trace, rank, iteration, or several joined by +

@@ -1,5 +1,6 @@
 -- title: Memory of the allocator
 -- what it answers: How much memory did each device have allocated and reserved at most, and when?
+-- selects: run, rank, trace, device, from, to
 -- needs: memory records of PyTorch (profile_memory), which Nsight Systems does not write
 -- columns and units:
 --   run              run of the trace

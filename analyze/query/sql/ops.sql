@@ -4,6 +4,7 @@
 --   an operator that calls itself count twice. The backward pass has operators of its own, on its own thread. --iteration,
 --   --from and --to choose operators by their start, with all GPU work that they launch.
 --   Traces of Nsight Systems have no operators: their NVTX ranges (pushed and popped) stand for them.
+-- selects: run, rank, trace, device, iteration, from, to
 -- needs: operators, or NVTX ranges in their place
 -- parameters:
 --   group_by   name (the default), shape (name and input sizes), or module (module hierarchy, where the trace has it)

@@ -1,6 +1,7 @@
 -- title: Communication hidden by computation
 -- what it answers: How much of the time that each GPU communicates does it compute as well?
 --   The lengths of the union of collectives, and of its intersection with the union of other kernels.
+-- selects: run, rank, trace, device, iteration, from, to
 -- needs: collectives among the kernels
 -- columns and units:
 --   run               run of the trace

@@ -2,6 +2,7 @@
 -- what it answers: Which Python functions cause the GPU work, and where does Python itself spend time?
 --   self is without the frames inside. --iteration, --from and --to choose frames by their start, with all GPU
 --   work that they launch.
+-- selects: run, rank, trace, device, iteration, from, to
 -- needs: Python frames of PyTorch (with_stack), which Nsight Systems does not write as calls
 -- parameters:
 --   top  rows; default 25

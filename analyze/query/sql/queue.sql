@@ -3,6 +3,7 @@
 --   A launch joins the queue when its call starts and leaves it when its first GPU event starts. A graph launch counts
 --   once. Only work that is linked to its launch takes part. Times are weighted: mean is over time, not over launches. --iteration,
 --   --from and --to choose launches by the start of their call.
+-- selects: run, rank, trace, device, iteration, from, to
 -- needs: GPU work that is linked to its launch
 -- parameters:
 --   full  length from which the queue counts as full; default 1024

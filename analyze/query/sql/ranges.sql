@@ -3,6 +3,7 @@
 --   The work of a range is what its thread launched between its start and its end, in ranges inside as well. Its
 --   projection reaches from the first start to the last end of that work, over all devices. --iteration, --from and --to
 --   choose ranges by their start, with all GPU work that they launch.
+-- selects: run, rank, trace, device, iteration, from, to
 -- parameters:
 --   top  rows; default 25
 -- columns and units:

@@ -9,6 +9,7 @@
 --   as TF32 where the names of the kernels say so. Peaks are those of the view device_peaks (--devices FILE adds to it).
 --   What cannot be computed has its reason in bound_by, and the last row is all other GPU time. --iteration, --from
 --   and --to choose operators by their start, with all GPU work that they launch.
+-- selects: run, rank, trace, device, iteration, from, to
 -- parameters:
 --   top  rows; default 25
 -- columns and units:

@@ -2,6 +2,7 @@
 -- what it answers: How long do the steps of a serving engine take, by phase and batch size?
 --   A step is a range whose name tells its phase, as vLLM and SGLang write it. prefill (extend): only prompts; decode:
 --   only generation; mixed: both. A mark inside another says the same again and is no step.
+-- selects: run, rank, trace, device, iteration, from, to
 -- needs: marks of a serving engine that tell the phase
 -- columns and units:
 --   run           run of the trace

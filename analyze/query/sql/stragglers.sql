@@ -3,6 +3,7 @@
 --   Ranks wait for each other in collectives, so the one that waits least is the one that the others wait for: the
 --   straggler is the rank with the least communication time where ranks communicate, else the one with the longest
 --   iteration. Several traces of a rank are windows, of which the n-th of each rank are compared.
+-- selects: run, rank, trace, device, iteration, from, to
 -- needs: iterations that several ranks of a run share
 -- columns and units:
 --   run             run

@@ -1,5 +1,6 @@
 -- title: One line per trace
--- what it answers: What is in each trace, and how busy was its GPU?
+-- what it answers: What is in each trace, and how busy was its GPU? Of whole traces: devices, kernels and iterations tell parts.
+-- selects: run, rank, trace
 -- needs: traces
 -- columns and units:
 --   run         run of the trace
@@ -17,12 +18,17 @@
 --   ranges      annotations
 --   cpu_events  operators, Python functions and the like
 --   top_kernel  kernel with the largest summed time
-WITH work AS (
-  SELECT trace_id, count(*) FILTER (kind = 'gpu_kernel') AS kernels, sum(dur_ns) AS ns FROM gpu_work GROUP BY ALL
+WITH gpu AS ( -- of all of a trace, as the other columns are
+  SELECT g.trace_id, g.kind, g.name, g.dur_ns
+  FROM gpu_events AS g SEMI JOIN selected_traces AS t ON t.trace_id = g.trace_id
+  WHERE timed(g.start_ns, g.dur_ns, g.time_flag)
+),
+work AS (
+  SELECT trace_id, count(*) FILTER (kind = 'gpu_kernel') AS kernels, sum(dur_ns) AS ns FROM gpu GROUP BY ALL
 ),
 tops AS (
   SELECT trace_id, min_by(name, (-ns, name)) AS name FROM ( -- of equal sums the name that kernels has first
-    SELECT trace_id, name, sum(dur_ns) AS ns FROM gpu_work WHERE kind = 'gpu_kernel' GROUP BY ALL
+    SELECT trace_id, name, sum(dur_ns) AS ns FROM gpu WHERE kind = 'gpu_kernel' GROUP BY ALL
   ) GROUP BY ALL
 ),
 busy AS (

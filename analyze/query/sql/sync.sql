@@ -1,5 +1,6 @@
 -- title: Who blocks on the GPU
 -- what it answers: Which calls wait for the GPU, for how long, and inside which operator?
+-- selects: run, rank, trace, iteration, from, to
 -- needs: calls that wait for the GPU
 -- columns and units:
 --   run         run of the trace

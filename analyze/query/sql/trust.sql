@@ -2,6 +2,7 @@
 -- what it answers: What is missing, guessed or damaged in each trace, and which analyses does it affect?
 --   The verdict is good where nothing below was found, fair where something was that changes some figures, and poor where
 --   a tenth of the GPU work or more is concerned.
+-- selects: run, rank, trace
 -- needs: traces
 -- columns and units:
 --   run                     run of the trace

@@ -1,5 +1,6 @@
 -- title: GPU work without a launch or an iteration
 -- what it answers: Which GPU events could not be linked to the call that launched them, or to an iteration, and why?
+-- selects: run, rank, trace, device, from, to
 -- needs: GPU work without a launch or outside of the iterations; where there is none, all of it is linked
 -- columns and units:
 --   run                run of the trace
