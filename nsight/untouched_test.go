@@ -63,14 +63,15 @@ func TestLeftToSQLite(t *testing.T) {
 		"generated": func(t *testing.T, path string) {
 			execute(t, path, "ALTER TABLE "+kernel+" ADD COLUMN twice INTEGER AS (start * 2) VIRTUAL")
 		},
-		"log": func(t *testing.T, path string) { // a log with rows that the database lacks
-			execute(t, path, "PRAGMA journal_mode=WAL", "CREATE TABLE keep AS SELECT * FROM StringIds", "DELETE FROM StringIds")
-			conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
-			if err != nil {
+		"log": unfinishedLog,
+		"log beside a header without one": func(t *testing.T, path string) { // which SQLite reads too
+			unfinishedLog(t, path)
+			withoutLog(t, path)
+		},
+		"empty log beside a header without one": func(t *testing.T, path string) {
+			if err := os.WriteFile(path+"-wal", nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			run(t, conn, "PRAGMA wal_autocheckpoint=0", "INSERT INTO StringIds SELECT * FROM keep", "DROP TABLE keep")
-			crash(t, conn, path)
 		},
 		"journal": func(t *testing.T, path string) { // a writer died in the middle
 			conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
@@ -97,6 +98,52 @@ func TestLeftToSQLite(t *testing.T) {
 				t.Errorf("the directory changed from\n%s to\n%s", before, after)
 			}
 		})
+	}
+}
+
+// unfinishedLog leaves a log with rows that the database lacks.
+func unfinishedLog(t *testing.T, path string) {
+	t.Helper()
+	execute(t, path, "PRAGMA journal_mode=WAL", "CREATE TABLE keep AS SELECT * FROM StringIds", "DELETE FROM StringIds")
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, conn, "PRAGMA wal_autocheckpoint=0", "INSERT INTO StringIds SELECT * FROM keep", "DROP TABLE keep")
+	crash(t, conn, path)
+}
+
+// withoutLog makes the header of a database say that it has no log.
+func withoutLog(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err == nil {
+		b[18], b[19] = 1, 1
+		err = os.WriteFile(path, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStatements: whatever way a statement declares the column that stands for
+// the rowid, its values are those that SQLite reads.
+func TestStatements(t *testing.T) {
+	want := digestOf(t, demoReport, Options{})
+	for _, columns := range []string{
+		"id INTEGER PRIMARY KEY, value TEXT", "id INT PRIMARY KEY, value TEXT", `id "INTEGER" PRIMARY KEY, value TEXT`, "id [integer] PRIMARY KEY, value TEXT",
+		"id 'INTEGER' NOT NULL, value TEXT, PRIMARY KEY(id)", "id INTEGER, value TEXT, UNIQUE(value) PRIMARY KEY(id)",
+		"id INTEGER, value TEXT, FOREIGN KEY(id) REFERENCES x(y) CONSTRAINT k PRIMARY KEY(id)", "id INTEGER, value TEXT, CONSTRAINT a CONSTRAINT b PRIMARY KEY(id)",
+		"id INTEGER PRIMARY KEY DESC, value TEXT", "id INTEGER, value TEXT, PRIMARY KEY(id DESC)", "id INTEGER(8) PRIMARY KEY, value TEXT", "id BIG INTEGER PRIMARY KEY, value TEXT",
+		"id integer /* , */ primary -- key\n key, value TEXT DEFAULT 'a,b)'", "id INTEGER DEFAULT(3) CHECK(id >= 0) PRIMARY KEY AUTOINCREMENT, value",
+	} {
+		path := copyOf(t, demoReport)
+		execute(t, path, "ALTER TABLE StringIds RENAME TO old", "CREATE TABLE StringIds ("+columns+")", "INSERT INTO StringIds SELECT * FROM old", "DROP TABLE old")
+		for _, o := range []Options{{}, {Library: true}} {
+			if got := digestOf(t, path, o); got != want {
+				t.Errorf("%s: other rows (library: %v)", columns, o.Library)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package btree
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Table is a table of a database.
 type Table struct {
@@ -179,11 +182,15 @@ func (p *lexer) definition() (def []token, end byte) {
 // primary key: a second, empty one where there are several or more is said.
 func constraint(def []token) (primary []string, ok bool) {
 	d := def
-	if d[0].is("CONSTRAINT") && len(d) > 2 {
+	for d[0].is("CONSTRAINT") && len(d) > 2 {
 		d = d[2:]
 	}
 	switch {
 	case d[0].is("FOREIGN"), d[0].is("UNIQUE"), d[0].is("CHECK"):
+		// The comma before the next constraint may be left out.
+		if slices.ContainsFunc(d, func(t token) bool { return t.is("PRIMARY") }) {
+			return []string{"", ""}, true
+		}
 		return nil, true
 	case d[0].is("PRIMARY") && len(d) > 3 && d[1].is("KEY") && d[2].kind == '(':
 		primary = []string{d[3].text}
@@ -200,6 +207,15 @@ func (t *Table) column(def []token) bool {
 	name := def[0]
 	if name.kind != 'w' && name.kind != 'q' && name.kind != 's' {
 		return false
+	}
+	// Some versions take a quoted INTEGER for the type that stands for the rowid.
+	for _, d := range def[1:] {
+		if !plainWord(d) || d.kind == '(' {
+			break
+		}
+		if d.kind != 'w' {
+			return false
+		}
 	}
 	integer := len(def) > 1 && def[1].is("INTEGER") && (len(def) == 2 || !plainWord(def[2]))
 	primary, byDefault := false, false
@@ -237,7 +253,7 @@ func plainWord(t token) bool {
 		return true
 	}
 	if t.kind != 'w' {
-		return t.kind == 'q'
+		return t.kind == 'q' || t.kind == 's'
 	}
 	for _, k := range []string{"CONSTRAINT", "PRIMARY", "NOT", "NULL", "UNIQUE", "CHECK", "DEFAULT", "COLLATE", "REFERENCES", "GENERATED", "AS"} {
 		if t.is(k) {

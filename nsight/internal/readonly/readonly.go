@@ -92,40 +92,52 @@ func (db *DB) prepare(path string) (from, query string, err error) {
 		return "", "", err
 	}
 	wal := string(head[:16]) == btree.Magic && (head[18] == 2 || head[19] == 2)
-	suffix := "-journal"
-	if wal {
-		suffix = "-wal"
-	}
-	st, err := os.Stat(from + suffix)
-	if err != nil || st.Size() == 0 {
-		if wal { // nothing is in the log, and shared memory is nothing to make for that
-			return from, "mode=ro&immutable=1", nil
+	var beside []string
+	log := wal
+	for _, suffix := range []string{"-journal", "-wal"} {
+		st, err := os.Stat(from + suffix)
+		if err != nil {
+			continue
 		}
+		// SQLite looks for a log whatever the header says.
+		log = log || suffix == "-wal"
+		if st.Size() > 0 {
+			beside = append(beside, suffix)
+		}
+	}
+	switch {
+	case len(beside) == 0 && log: // nothing is in the log, and shared memory is nothing to make for that
+		return from, "mode=ro&immutable=1", nil
+	case len(beside) == 0:
 		db.Plain = true
 		return from, "mode=ro", nil
-	}
-	if !wal && writer(f) {
+	case !wal && writer(f):
 		return "", "", ErrLocked
 	}
-	return db.copy(from, suffix)
+	return db.copy(from, beside)
 }
 
-// copy copies a database and its log or journal to a temporary directory.
-func (db *DB) copy(from, suffix string) (path, query string, err error) {
+// copy copies a database and the log or journal beside it to a temporary
+// directory.
+func (db *DB) copy(from string, beside []string) (path, query string, err error) {
 	if db.temp, err = scratch.New(); err != nil {
 		return "", "", err
 	}
-	before, err := stamps(from, from+suffix)
+	paths := []string{from}
+	for _, suffix := range beside {
+		paths = append(paths, from+suffix)
+	}
+	before, err := stamps(paths...)
 	if err != nil {
 		return "", "", err
 	}
 	to := filepath.Join(db.temp.Path(), "copy.sqlite")
-	for _, s := range []string{suffix, ""} {
-		if err := copyFile(to+s, from+s); err != nil {
+	for _, s := range slices.Backward(paths) { // the database last
+		if err := copyFile(to+s[len(from):], s); err != nil {
 			return "", "", err
 		}
 	}
-	after, err := stamps(from, from+suffix)
+	after, err := stamps(paths...)
 	if err != nil || !slices.Equal(before, after) {
 		return "", "", ErrChanged
 	}
