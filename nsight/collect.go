@@ -1,11 +1,14 @@
 package nsight
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"sync"
 
 	"tracelake/internal/digest"
+	"tracelake/internal/guard"
 	"tracelake/schema"
 )
 
@@ -132,7 +135,7 @@ func (c *collector) seal() {
 		vals, x := c.cur[j], &block{}
 		c.blocks[j] = append(c.blocks[j], x)
 		drop := c.drop
-		c.r.tasks.run(func() {
+		c.r.tasks.run(func() error {
 			x.seg = pack(vals)
 			if !x.seg.none {
 				x.sum = x.seg.sum()
@@ -141,6 +144,7 @@ func (c *collector) seal() {
 				x.seg = segment{rows: x.seg.rows, none: x.seg.none}
 			}
 			buffers.Put(&vals)
+			return nil
 		})
 	}
 	c.fresh()
@@ -148,17 +152,19 @@ func (c *collector) seal() {
 
 // finish waits for the blocks, adds them to the digest under the name of the
 // table, and returns the columns.
-func (c *collector) finish(name string) []stored {
+func (c *collector) finish(name string) ([]stored, error) {
 	if c.at > 0 {
 		c.seal()
 	}
 	for j := range c.cur {
 		buffers.Put(&c.cur[j])
 	}
-	c.r.tasks.wait()
+	if err := c.r.tasks.wait(); err != nil {
+		return nil, err
+	}
 	out := make([]stored, len(c.wants))
 	if c.n == 0 {
-		return out
+		return out, nil
 	}
 	c.r.hash(name, uint64(c.n))
 	for j, list := range c.blocks {
@@ -174,7 +180,7 @@ func (c *collector) finish(name string) []stored {
 			c.r.digest.Write(h.Sum(nil))
 		}
 	}
-	return out
+	return out, nil
 }
 
 // hash adds a name and a number to the digest.
@@ -191,9 +197,11 @@ type tasks struct {
 	limit chan struct{}
 	gate  chan struct{}
 	wg    sync.WaitGroup
+	mu    sync.Mutex
+	err   error // the first one
 }
 
-func (t *tasks) run(f func()) {
+func (t *tasks) run(f func() error) {
 	t.limit <- struct{}{}
 	t.wg.Add(1)
 	go func() {
@@ -203,11 +211,22 @@ func (t *tasks) run(f func()) {
 			t.gate <- struct{}{}
 			defer func() { <-t.gate }()
 		}
-		f()
+		if err := guard.Call(f); err != nil {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.err = cmp.Or(t.err, err)
+		}
 	}()
 }
 
-func (t *tasks) wait() { t.wg.Wait() }
+// wait returns what a function failed with.
+func (t *tasks) wait() error {
+	t.wg.Wait()
+	if p := (*guard.PanicError)(nil); errors.As(t.err, &p) {
+		return reject("the export is damaged: its rows cannot be packed; export the report again")
+	}
+	return t.err
+}
 
 // read is what is known of a table of the export.
 type read struct {
@@ -231,9 +250,13 @@ func (r *reader) collect(ctx context.Context, table string, wants []want) (*read
 	if err != nil {
 		return nil, err
 	}
+	cols, err := c.finish(table)
+	if err != nil {
+		return nil, err
+	}
 	out := &read{n: c.n, first: r.events, cols: map[string]*stored{}}
 	r.events += int64(c.n)
-	for j, s := range c.finish(table) {
+	for j, s := range cols {
 		out.cols[wants[j].name] = &s
 	}
 	return out, nil

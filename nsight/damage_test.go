@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tracelake/nsight/btree"
 	"tracelake/schema"
 )
 
@@ -103,6 +104,51 @@ func TestDamageNamesPage(t *testing.T) {
 	}
 	if why := refused(t, path, Options{}); !strings.Contains(why, "damaged at page 9: no") || !strings.Contains(why, "of table") {
 		t.Error(why)
+	}
+}
+
+// TestPanics: what panics over rows of an export, wherever it runs, ends the
+// import of that export and nothing else.
+func TestPanics(t *testing.T) {
+	file, err := os.Open(demoReport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	st, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := btree.Open(file, st.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate := make(chan struct{}, 1)
+	rows, kernels := 0, f.Table(tableKernel)
+	err = btree.Scan(t.Context(), f, kernels, 2, gate, func() int { return 0 },
+		func(int, *btree.Record) error {
+			if rows++; rows > 10 {
+				panic("row")
+			}
+			return nil
+		}, func(int, int64) error { return nil })
+	var c *btree.CorruptError
+	if !errors.As(err, &c) || c.Page == 0 || !strings.Contains(err.Error(), tableKernel) {
+		t.Errorf("a row: %v", err)
+	}
+	work := tasks{limit: make(chan struct{}, 1), gate: gate}
+	done := false
+	work.run(func() error { panic("block") })
+	work.run(func() error { done = true; return nil })
+	var r *schema.RejectedError
+	if err := work.wait(); !errors.As(err, &r) || !done {
+		t.Errorf("a block: %v", err)
+	}
+	if err := guarded("a/report.arrows", func() error { panic("library") }); !errors.As(err, &r) || !strings.HasPrefix(r.Reason, "report.arrows is damaged") {
+		t.Errorf("a library: %v", err)
+	}
+	if len(gate) > 0 {
+		t.Error("a token was kept")
 	}
 }
 

@@ -2,11 +2,13 @@ package nsight
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"tracelake/internal/guard"
 )
 
 // tableFile is a table of an export that stands in a file, or a part of one.
@@ -89,13 +91,12 @@ func (d *directory) scan(ctx context.Context, table string, wants []want, _ *idS
 }
 
 // guarded turns a panic of a library on a damaged file into a refusal.
-func guarded(path string, f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = damaged(path, fmt.Errorf("%v", p))
-		}
-	}()
-	return f()
+func guarded(path string, f func() error) error {
+	err := guard.Call(f)
+	if p := (*guard.PanicError)(nil); errors.As(err, &p) {
+		return damaged(path, err)
+	}
+	return err
 }
 
 // damaged names the file. What a library says may quote the file, so only the

@@ -116,14 +116,20 @@ func (r *reader) readNVTX(ctx context.Context) (*nvtx, error) {
 	if err != nil {
 		return nil, err
 	}
-	fill := func(c *collector, name string) *read {
+	fill := func(c *collector, name string) (*read, error) {
 		t := &read{n: c.n, cols: map[string]*stored{}}
-		for j, s := range c.finish(name) {
+		cols, err := c.finish(name)
+		for j, s := range cols {
 			t.cols[wants[j].name] = &s
 		}
-		return t
+		return t, err
 	}
-	out.ranges, out.marks = fill(ranges, "ranges"), fill(marks, "marks")
+	if out.ranges, err = fill(ranges, "ranges"); err != nil {
+		return nil, err
+	}
+	if out.marks, err = fill(marks, "marks"); err != nil {
+		return nil, err
+	}
 	for _, t := range slices.Sorted(maps.Keys(unread)) {
 		what := "without a type"
 		if t != schema.Null {

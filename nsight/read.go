@@ -59,7 +59,11 @@ func Read(ctx context.Context, path string, o Options) (*Result, error) {
 	if o.RowGroup <= 0 {
 		o.RowGroup = DefaultRowGroup
 	}
-	src, err := open(ctx, path, o)
+	var src tables
+	err := guarded(path, func() (err error) {
+		src, err = open(ctx, path, o)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +73,7 @@ func Read(ctx context.Context, path string, o Options) (*Result, error) {
 		r.note(schema.TextCut, 1, d.cut)
 	}
 	if err := r.read(ctx); err != nil {
-		r.tasks.wait()
+		_ = r.tasks.wait()
 		return nil, err
 	}
 	return r.result(), nil

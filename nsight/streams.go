@@ -110,9 +110,9 @@ func (r *reader) stream(ctx context.Context, table string, wants []want, row fun
 	if err != nil {
 		return err
 	}
-	c.finish(table)
 	r.events += n
-	return nil
+	_, err = c.finish(table)
+	return err
 }
 
 // streams reads the tables that need no linking.

@@ -3,8 +3,11 @@ package btree
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"math"
 	"sync"
+
+	"tracelake/internal/guard"
 )
 
 // Types of pages.
@@ -227,8 +230,15 @@ func Scan[T any](ctx context.Context, f *File, t *Table, workers int, gate chan 
 				if gate != nil {
 					gate <- struct{}{}
 				}
-				j.u.Out = alloc()
-				buf, j.u.err = readUnit(s, j.leaves, buf, &rec, j.u, row)
+				err := guard.Call(func() (err error) {
+					j.u.Out = alloc()
+					buf, err = readUnit(s, j.leaves, buf, &rec, j.u, row)
+					return err
+				})
+				if p := (*guard.PanicError)(nil); errors.As(err, &p) {
+					err = corrupt(j.leaves[0], "a row of table %s here, or on one of the %d pages behind, cannot be read", t.Name, len(j.leaves)-1)
+				}
+				j.u.err = err
 				j.u.Bytes = int64(len(j.leaves)) * int64(f.pageSize)
 				if gate != nil {
 					<-gate
