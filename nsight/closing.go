@@ -59,7 +59,8 @@ func (r *reader) closing(ctx context.Context, g *gpuTables, calls *read) error {
 func (r *reader) unread(ctx context.Context) error {
 	var left []string
 	for _, n := range r.have {
-		if r.used[n] || slices.Contains(ignorable, n) || strings.HasPrefix(n, "ENUM_") || strings.HasPrefix(n, "sqlite_") {
+		// The rows of a view are those of other tables.
+		if r.used[n] || r.src.view(n) || slices.Contains(ignorable, n) || strings.HasPrefix(n, "ENUM_") || strings.HasPrefix(n, "sqlite_") {
 			continue
 		}
 		// What cannot be read does not matter where nothing is imported.

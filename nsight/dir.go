@@ -80,6 +80,8 @@ func (d *directory) format() string { return d.kind }
 
 func (d *directory) names() []string { return d.order }
 
+func (d *directory) view(string) bool { return false }
+
 func (d *directory) bytes() int64 { return d.size }
 
 func (d *directory) close() error { return d.shut() }

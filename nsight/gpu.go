@@ -43,7 +43,7 @@ func (r *reader) readGPU(ctx context.Context) (g *gpuTables, err error) {
 		if *t.to, err = r.collect(ctx, t.name, t.cols); err != nil {
 			return nil, err
 		}
-		r.time((*t.to).col("start"), (*t.to).col("end"))
+		r.spans(*t.to)
 		r.see((*t.to).col("globalPid"))
 	}
 	return g, nil
@@ -231,11 +231,15 @@ func (r *reader) launchRows(t *read) {
 	if t.n == 0 {
 		return
 	}
-	r.time(t.col("start"), t.col("end"))
+	r.spans(t)
 	r.see(t.col("globalTid"))
 	var classes, stripped stringTable
+	counts, unknown := r.counts(t.col("eventClass"), t.n), schema.Null
 	for _, class := range r.distinct(t.col("eventClass")) {
 		classes.set(class, r.names.put(apiClass(class)))
+	}
+	if counts[schema.Null] > 0 {
+		unknown = r.names.put(apiClass(schema.Null))
 	}
 	for _, id := range r.distinct(t.col("nameId")) {
 		if n := r.string(id); n != schema.Null {
@@ -244,13 +248,20 @@ func (r *reader) launchRows(t *read) {
 	}
 	tid := t.col("globalTid")
 	rows.add(t.n, map[string]filler{
-		"event_index": counting(t.first), "category": mapped(t.col("eventClass"), classes.get), "api": mapped(t.col("nameId"), stripped.get),
+		"event_index": counting(t.first), "category": func(out []int64) {
+			t.col("eventClass").fill(out)
+			for i, class := range out {
+				if out[i] = unknown; class != schema.Null {
+					out[i] = classes.get(class)
+				}
+			}
+		}, "api": mapped(t.col("nameId"), stripped.get),
 		"start_ns": plain(t.col("start")), "dur_ns": combined(t.col("end"), t.col("start"), func(end, start int64) int64 { return duration(start, end) }),
 		"pid": mapped(tid, processID), "tid": mapped(tid, threadID), "global_pid": mapped(tid, processKey),
 		"correlation": nonzero(t.col("correlationId")), "return_value": plain(t.col("returnValue")),
 	})
 	r.res.Rows[rows.Table.Name] = int64(rows.n)
-	for class, n := range r.counts(t.col("eventClass"), t.n) {
+	for class, n := range counts {
 		r.res.Kinds[apiClass(class)] += n
 	}
 }

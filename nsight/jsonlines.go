@@ -195,7 +195,7 @@ func endOfValue(b []byte, i int) (int, bool) {
 		return 0, false
 	}
 	k := i
-	for k < len(b) && b[k] != ',' && b[k] != '}' && b[k] != ' ' && b[k] != ':' {
+	for k < len(b) && b[k] != ',' && b[k] != '}' && b[k] != ' ' && b[k] != '\t' && b[k] != '\r' && b[k] != ':' {
 		k++
 	}
 	return k, k > i
@@ -228,7 +228,8 @@ func (t *jsonTable) columns() ([]string, error) { return t.cols, nil }
 
 func (t *jsonTable) scan(ctx context.Context, wants []want, emit func(*batch) error) error {
 	at := map[string]int{}
-	b := newBatch(wants, func(j int) bool { return column(t.cols, wants[j].name) >= 0 })
+	// Lines leave out what is null: where nothing ends, no line has the key.
+	b := newBatch(wants, func(j int) bool { return wants[j].name == "end" || column(t.cols, wants[j].name) >= 0 })
 	for j, w := range wants {
 		if c := column(t.cols, w.name); c >= 0 {
 			at[t.cols[c]] = j

@@ -24,7 +24,8 @@ const (
 	nvtxDomain    = 75
 )
 
-// scoped is an ID that counts within a process and an NVTX domain.
+// scoped is an ID that counts within a process and an NVTX domain. Rows that name
+// no process are those of one.
 type scoped struct{ process, domain, id int64 }
 
 // nvtx holds the ranges and the marks of a report.
@@ -184,7 +185,7 @@ func (r *reader) nameNVTX(b *batch, i int) {
 		name.id = id
 	}
 	tid := cell(b, nvTID, i)
-	if name == (label{id: schema.Null}) || tid == schema.Null {
+	if name == (label{id: schema.Null}) {
 		return
 	}
 	at := scoped{processKey(tid), max(0, cell(b, nvDomain, i)), 0}
@@ -272,7 +273,7 @@ func (r *reader) resolved(l label) int64 {
 
 func (r *reader) nvtxDomainName(t *read) filler {
 	return combined(t.col("globalTid"), t.col("domainId"), func(tid, domain int64) int64 {
-		if tid == schema.Null || domain == schema.Null || domain == 0 {
+		if domain == schema.Null || domain == 0 {
 			return schema.Null
 		}
 		if n, ok := r.domains[scoped{processKey(tid), domain, 0}]; ok {
@@ -293,7 +294,7 @@ func (r *reader) nvtxCategoryName(t *read) filler {
 		t.col("domainId").fill(domain)
 		category.fill(out)
 		for i, c := range out {
-			if c == schema.Null || c == 0 || tid[i] == schema.Null {
+			if c == schema.Null || c == 0 {
 				out[i] = schema.Null
 				continue
 			}

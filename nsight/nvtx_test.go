@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,4 +73,19 @@ func TestNoStringIDs(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestNVTXWithoutProcess: domains and categories have names where no row says
+// whose they are.
+func TestNVTXWithoutProcess(t *testing.T) {
+	path := reportOf(t, "CREATE TABLE NVTX_EVENTS (start, end, eventType, text, domainId, category)",
+		"INSERT INTO NVTX_EVENTS VALUES (1, NULL, 75, 'a domain', 3, NULL), (1, NULL, 33, 'a category', 3, 9), (10, 20, 59, 'r', 3, 9), (11, 12, 59, 'r', 4, 8)")
+	eachReader(t, path, func(t *testing.T, res *Result) {
+		if got := words(res.Ranges, "domain"); !slices.Equal(got, []string{"a domain", "domain 4"}) {
+			t.Error(got)
+		}
+		if got := words(res.Ranges, "nvtx_category"); !slices.Equal(got, []string{"a category", "category 8"}) {
+			t.Error(got)
+		}
+	})
 }

@@ -244,11 +244,31 @@ func (r *reader) refer(col *stored) {
 	}
 }
 
-// time widens the window of the report by a column of times.
+// time widens the window of the report by a column of starts.
 func (r *reader) time(cols ...*stored) {
 	for _, c := range cols {
 		if lo, hi, ok := c.bounds(); ok {
 			r.span(lo, hi)
+		}
+	}
+}
+
+// spans widens the window of the report by the rows of a table. An end that is
+// missing, or lies before the start, says nothing.
+func (r *reader) spans(t *read) {
+	start, end := t.col("start"), t.col("end")
+	r.time(start)
+	from, to := make([]int64, blockRows), make([]int64, blockRows)
+	for i := range end.segs {
+		if end.segs[i].none || start.segs[i].none {
+			continue
+		}
+		start.segs[i].fill(from)
+		end.segs[i].fill(to)
+		for k := range end.segs[i].rows {
+			if from[k] != schema.Null && to[k] >= from[k] {
+				r.span(from[k], to[k])
+			}
 		}
 	}
 }

@@ -22,6 +22,8 @@ type database struct {
 	o    Options
 	seen int64 // bytes read
 	free freelist.List[*batch]
+
+	sound map[string]bool // tables that the library reads and has checked
 }
 
 // openSQLite opens a database.
@@ -38,7 +40,7 @@ func openSQLite(path string, o Options) (tables, error) {
 		_ = f.Close()
 		return nil, err
 	}
-	d := &database{library: l, f: f, o: o}
+	d := &database{library: l, f: f, o: o, sound: map[string]bool{}}
 	d.free.New = func() *batch { return nil }
 	if !o.Library && l.db.Plain {
 		d.scn, err = btree.Open(f, l.size)
@@ -48,7 +50,7 @@ func openSQLite(path string, o Options) (tables, error) {
 		}
 	}
 	if d.scn == nil {
-		if err := l.check(); err != nil {
+		if err := l.check(""); err != nil {
 			err = betterReason(f, err)
 			_ = d.close()
 			return nil, err
@@ -95,13 +97,13 @@ func (d *database) scan(ctx context.Context, table string, wants []want, only *i
 		t = d.scn.Table(table)
 	}
 	if t == nil || t.Unsupported {
-		return d.library.scan(ctx, table, wants, only, emit)
+		return d.checked(ctx, table, wants, only, emit)
 	}
 	at := make([]int, len(wants))
 	for j, w := range wants {
 		at[j] = column(t.Columns, w.name)
 		if at[j] >= 0 && t.Default(at[j]) {
-			return d.library.scan(ctx, table, wants, only, emit)
+			return d.checked(ctx, table, wants, only, emit)
 		}
 	}
 	alloc := func() *batch {
@@ -131,6 +133,22 @@ func (d *database) scan(ctx context.Context, table string, wants []want, only *i
 			return err
 		})
 	return wordCorrupt(err)
+}
+
+// checked reads a table with the library, behind a check for damage that the
+// scan would have met.
+func (d *database) checked(ctx context.Context, table string, wants []want, only *idSet, emit func(*batch) error) error {
+	if d.scn != nil && !d.sound[table] {
+		what := table
+		if d.view(table) { // of which tables, only its query says
+			what = ""
+		}
+		if err := d.check(what); err != nil {
+			return err
+		}
+		d.sound[table] = true
+	}
+	return d.library.scan(ctx, table, wants, only, emit)
 }
 
 func (d *database) workers() int { return max(1, d.o.Workers) }

@@ -67,6 +67,8 @@ type tables interface {
 	format() string
 	// names are the tables that the export holds, empty ones included.
 	names() []string
+	// view reports whether a table is a view, whose rows may cost any time.
+	view(table string) bool
 	// columns are the columns of a table.
 	columns(table string) ([]string, error)
 	// scan reads columns of a table in source order. Batches come one at a time.

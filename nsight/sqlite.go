@@ -21,6 +21,7 @@ type library struct {
 	db     *readonly.DB
 	size   int64
 	tables []string
+	views  map[string]bool
 }
 
 // openLibrary opens a database read-only and takes its read lock, which lasts
@@ -30,16 +31,20 @@ func openLibrary(path string) (l *library, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l = &library{size: st.Size()}
+	l = &library{size: st.Size(), views: map[string]bool{}}
 	if l.db, err = readonly.Open(path); err != nil {
 		return nil, l.explain("", err)
 	}
-	err = sqlitex.ExecuteTransient(l.db.Conn, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY rowid", &sqlitex.ExecOptions{
+	err = sqlitex.ExecuteTransient(l.db.Conn, "SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY rowid", &sqlitex.ExecOptions{
 		ResultFunc: func(s *sqlite.Stmt) error {
 			if len(l.tables) == maxTables {
 				return reject("more than %d tables", maxTables)
 			}
-			l.tables = append(l.tables, s.ColumnText(0))
+			name := s.ColumnText(0)
+			l.tables = append(l.tables, name)
+			if s.ColumnText(1) == "view" {
+				l.views[name] = true
+			}
 			return nil
 		},
 	})
@@ -89,6 +94,8 @@ func (l *library) format() string { return "sqlite" }
 
 func (l *library) names() []string { return l.tables }
 
+func (l *library) view(table string) bool { return l.views[table] }
+
 func (l *library) bytes() int64 { return l.size }
 
 func (l *library) close() error { return l.db.Close() }
@@ -114,6 +121,9 @@ func (l *library) scan(ctx context.Context, table string, wants []want, _ *idSet
 	if err != nil {
 		return err
 	}
+	// A view may compute for long before its first row.
+	l.db.Conn.SetInterrupt(ctx.Done())
+	defer l.db.Conn.SetInterrupt(nil)
 	sql, at := "SELECT ", make([]int, len(wants)) // column of the result, -1 where absent
 	n := 0
 	for j, w := range wants {
@@ -234,6 +244,9 @@ func (b *batch) fromFloat(f float64, k kind) int64 {
 	if math.Abs(whole) < 1<<63 { // no NaN
 		return int64(whole)
 	}
+	if whole == f {
+		b.odd++
+	}
 	return schema.Null
 }
 
@@ -258,9 +271,14 @@ func (b *batch) fromText(s []byte, k kind) int64 {
 	return schema.Null
 }
 
-// check looks for damage, which reading whole tables does not always meet.
-func (l *library) check() error {
-	return l.explain("", sqlitex.ExecuteTransient(l.db.Conn, "PRAGMA quick_check(1)", &sqlitex.ExecOptions{
+// check looks for damage in a table, or with "" in the database, which reading
+// whole tables does not always meet.
+func (l *library) check(table string) error {
+	what := "1" // message at most
+	if table != "" {
+		what = quoted(table)
+	}
+	return l.explain(table, sqlitex.ExecuteTransient(l.db.Conn, "PRAGMA quick_check("+what+")", &sqlitex.ExecOptions{
 		ResultFunc: func(s *sqlite.Stmt) error {
 			if s.ColumnText(0) != "ok" {
 				return reject("the database is damaged: SQLite's quick_check fails; copy or export it again")
