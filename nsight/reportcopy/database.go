@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"strconv"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
@@ -95,7 +97,8 @@ func (d *database) check() error {
 }
 
 func (d *database) names() (out []string, err error) {
-	err = sqlitex.ExecuteTransient(d.db.Conn, "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name",
+	// A view in place of a table is imported like one.
+	err = sqlitex.ExecuteTransient(d.db.Conn, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name",
 		&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 			out = append(out, s.ColumnText(0))
 			return nil
@@ -105,12 +108,12 @@ func (d *database) names() (out []string, err error) {
 
 func (d *database) columns(name string, listed []column) (out []column, err error) {
 	have := map[string]bool{}
-	err = sqlitex.ExecuteTransient(d.db.Conn, "SELECT name FROM pragma_table_info(?)", &sqlitex.ExecOptions{Args: []any{name}, ResultFunc: func(s *sqlite.Stmt) error {
-		have[s.ColumnText(0)] = true
+	err = sqlitex.ExecuteTransient(d.db.Conn, "SELECT name FROM pragma_table_xinfo(?)", &sqlitex.ExecOptions{Args: []any{name}, ResultFunc: func(s *sqlite.Stmt) error {
+		have[strings.ToLower(s.ColumnText(0))] = true
 		return nil
 	}})
 	for _, x := range listed {
-		if have[x.name] {
+		if have[strings.ToLower(x.name)] {
 			out = append(out, x)
 		}
 	}
@@ -124,21 +127,65 @@ func (d *database) scan(ctx context.Context, table string, cols []column, row fu
 		list = append(list, `"`+x.name+`"`)
 	}
 	values := make([]any, len(cols))
-	return sqlitex.ExecuteTransient(d.db.Conn, `SELECT `+strings.Join(list, ", ")+` FROM "`+table+`" ORDER BY rowid`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+	// In the order that an import reads: a view has no index to leave out.
+	query := `SELECT ` + strings.Join(list, ", ") + ` FROM "` + table + `"`
+	stmt, _, err := d.db.Conn.PrepareTransient(query + " NOT INDEXED")
+	if err == nil {
+		query += " NOT INDEXED"
+		err = stmt.Finalize()
+	}
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	return sqlitex.ExecuteTransient(d.db.Conn, query, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 		for i := range values {
-			switch s.ColumnType(i) {
-			case sqlite.TypeInteger:
-				values[i] = s.ColumnInt64(i)
-			case sqlite.TypeFloat:
-				values[i] = s.ColumnFloat(i)
-			case sqlite.TypeText:
-				values[i] = s.ColumnText(i)
-			default:
-				values[i] = nil
-			}
+			values[i] = valueOf(s, i, cols[i].kind)
 		}
 		return row(values)
 	}})
+}
+
+// valueOf reads a value as an import does: SQLite keeps values of any type in any
+// column.
+func valueOf(s *sqlite.Stmt, i int, k kind) any {
+	switch s.ColumnType(i) {
+	case sqlite.TypeNull:
+		return nil
+	case sqlite.TypeInteger:
+		v := s.ColumnInt64(i)
+		if k == text {
+			return strconv.FormatInt(v, 10)
+		}
+		return v
+	case sqlite.TypeFloat:
+		f := s.ColumnFloat(i)
+		switch {
+		case k == text:
+			return strconv.FormatFloat(f, 'g', -1, 64)
+		case k != real && math.Abs(f) < 1<<63:
+			return int64(f)
+		}
+		return f
+	}
+	b := make([]byte, s.ColumnLen(i))
+	s.ColumnBytes(i, b)
+	said := string(b)
+	switch k {
+	case text:
+		return said
+	case real:
+		if f, err := strconv.ParseFloat(said, 64); err == nil {
+			return f
+		}
+	case number, global, pid, stringID:
+		if v, err := strconv.ParseInt(said, 10, 64); err == nil {
+			return v
+		}
+		if v, err := strconv.ParseUint(said, 10, 64); err == nil {
+			return int64(v)
+		}
+	}
+	return nil
 }
 
 // newDatabase is a copy in SQLite, written in one transaction.

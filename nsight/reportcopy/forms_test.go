@@ -7,14 +7,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"tracelake/nsight"
 	"tracelake/redact"
+	"tracelake/schema"
 )
 
 const (
@@ -134,6 +138,61 @@ func TestSharedForms(t *testing.T) {
 		if _, s := imported(t, in); r.Events != s.Events || r.GPU.Len() != s.GPU.Len() || r.Launches.Len() != s.Launches.Len() {
 			t.Errorf("%s: %d events, want %d", name, r.Events, s.Events)
 		}
+	}
+}
+
+// TestOddDatabases copies databases that hold their rows in other ways than nsys
+// writes them: what an import reads is in the copy.
+func TestOddDatabases(t *testing.T) {
+	const kernel = "CUPTI_ACTIVITY_KIND_KERNEL"
+	for name, sql := range map[string][]string{
+		"view":          {"ALTER TABLE " + kernel + " RENAME TO hidden", "CREATE VIEW " + kernel + " AS SELECT * FROM hidden"},
+		"generated":     {"ALTER TABLE " + kernel + " DROP COLUMN deviceId", "ALTER TABLE " + kernel + " ADD COLUMN deviceId INTEGER AS (contextId * 0)"},
+		"letters":       {"ALTER TABLE " + kernel + " RENAME COLUMN gridX TO GRIDX"},
+		"without rowid": {"ALTER TABLE StringIds RENAME TO old", "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT) WITHOUT ROWID", "INSERT INTO StringIds SELECT * FROM old", "DROP TABLE old"},
+		"types": {
+			"CREATE TABLE s (id, value)", "INSERT INTO s SELECT CAST(id AS TEXT), CAST(value AS BLOB) FROM StringIds", "DROP TABLE StringIds", "ALTER TABLE s RENAME TO StringIds",
+			"CREATE TABLE k AS SELECT * FROM " + kernel, "UPDATE k SET start = CAST(start AS TEXT), globalPid = CAST(globalPid AS TEXT), end = end + 0.0, shortName = shortName + 0.0",
+			"DROP TABLE " + kernel, "CREATE TABLE " + kernel + " AS SELECT start, +end AS end, deviceId, streamId, correlationId, globalPid, demangledName, shortName FROM k", "DROP TABLE k",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			in, out := filepath.Join(dir, "in.sqlite"), filepath.Join(dir, "out.sqlite")
+			b, err := os.ReadFile(demo)
+			if err == nil {
+				err = os.WriteFile(in, b, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn, err := sqlite.OpenConn(in, sqlite.OpenReadWrite)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range sql {
+				if err := sqlitex.ExecuteTransient(conn, s, nil); err != nil {
+					t.Fatalf("%s: %v", s, err)
+				}
+			}
+			if err := conn.Close(); err != nil {
+				t.Fatal(err)
+			}
+			p := keyed(t)
+			if err := Copy(t.Context(), p, in, out); err != nil {
+				t.Fatal(err)
+			}
+			_, want := imported(t, in)
+			_, got := imported(t, out)
+			if got.Events != want.Events || got.Events == 0 || !slices.Equal(got.GPU.Values("start_ns"), want.GPU.Values("start_ns")) || got.GPU.Has("device") != want.GPU.Has("device") || got.GPU.Has("grid_x") != want.GPU.Has("grid_x") {
+				t.Errorf("%d events, want %d, or other GPU work", got.Events, want.Events)
+			}
+			for _, v := range got.GPU.Values("name") {
+				if v == schema.Null {
+					t.Fatal("a kernel lost its name")
+				}
+			}
+		})
 	}
 }
 
