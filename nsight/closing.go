@@ -51,6 +51,9 @@ func (r *reader) closing(ctx context.Context, g *gpuTables, calls *read) error {
 	case cuda > 0 && cuda == calls.n:
 		r.note(schema.NoGPUWork, 1, "the report records CUDA calls but no kernels, copies or memsets")
 	}
+	r.note(schema.BadTime, r.times.bad, "rows without a time that can be used")
+	r.note(schema.MissingDur, r.times.missing, "rows without a duration")
+	r.note(schema.NegativeDur, r.times.negative, "rows that end before they start")
 	r.note(schema.OddArgument, r.odd, "values that their column cannot hold: fractions were cut off, others are missing")
 	return r.unread(ctx)
 }

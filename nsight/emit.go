@@ -100,11 +100,8 @@ func (e *emitter) process(global int64, thread bool) {
 
 // start sets the start of an instant.
 func (e *emitter) start(v int64) {
-	if v == schema.Null {
-		return
-	}
-	e.r.span(v, v)
-	if s, ok := addBase(v, e.r.res.BaseNS); ok {
+	if e.r.moment(v) {
+		s, _ := addBase(v, e.r.res.BaseNS)
 		e.int("start_ns", s)
 	}
 }
@@ -113,21 +110,23 @@ func (e *emitter) start(v int64) {
 func (e *emitter) times(start, end int64) {
 	d := duration(start, end)
 	e.int("dur_ns", d)
-	abs, ok := addBase(start, e.r.res.BaseNS)
-	switch {
-	case start == schema.Null || !ok:
+	if !e.r.interval(start, end) {
 		e.text("time_flag", "bad_time")
 		return
+	}
+	switch {
 	case d == schema.Null:
 		e.text("time_flag", "missing_duration")
 	case d < 0:
 		e.text("time_flag", "negative_duration")
 	default:
-		e.r.span(start, end)
 		if last, ok := addBase(end, e.r.res.BaseNS); ok {
 			e.int("end_ns", last)
+		} else {
+			e.text("time_flag", "bad_time")
 		}
 	}
+	abs, _ := addBase(start, e.r.res.BaseNS)
 	e.int("start_ns", abs)
 }
 

@@ -43,7 +43,7 @@ func (r *reader) readGPU(ctx context.Context) (g *gpuTables, err error) {
 		if *t.to, err = r.collect(ctx, t.name, t.cols); err != nil {
 			return nil, err
 		}
-		r.spans(*t.to)
+		r.intervals(*t.to)
 		r.see((*t.to).col("globalPid"))
 	}
 	return g, nil
@@ -231,7 +231,7 @@ func (r *reader) launchRows(t *read) {
 	if t.n == 0 {
 		return
 	}
-	r.spans(t)
+	r.intervals(t)
 	r.see(t.col("globalTid"))
 	var classes, stripped stringTable
 	counts, unknown := r.counts(t.col("eventClass"), t.n), schema.Null

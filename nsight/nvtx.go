@@ -139,7 +139,6 @@ func (r *reader) readNVTX(ctx context.Context) (*nvtx, error) {
 		r.note(schema.UnreadTable, unread[t], "NVTX_EVENTS: rows "+what+", which is neither a range nor a mark that is known, are left out")
 	}
 	r.events += int64(out.n)
-	r.time(out.ranges.col("start"), out.marks.col("start"))
 	r.see(out.ranges.col("globalTid"))
 	r.see(out.marks.col("globalTid"))
 	return out, nil
@@ -347,15 +346,13 @@ func (r *reader) rangeRows(v *nvtx) {
 	}
 	open := int64(0)
 	durations := rows.Values("dur_ns")
-	starts := rows.Values("start_ns")
-	for i, d := range durations {
-		if d == schema.Null {
-			if starts[i] != schema.Null {
-				open++
-			}
-			continue
+	for i, start := range rows.Values("start_ns") {
+		switch d := durations[i]; {
+		case d != schema.Null:
+			r.interval(start, start+d)
+		case r.moment(start):
+			open++
 		}
-		r.span(starts[i], starts[i]+d)
 	}
 	if open > 0 {
 		r.note(schema.OpenRange, open, "NVTX ranges were never closed")

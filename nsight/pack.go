@@ -168,18 +168,3 @@ func (s *stored) some() bool {
 	}
 	return false
 }
-
-// bounds returns the least and the greatest value.
-func (s *stored) bounds() (lo, hi int64, ok bool) {
-	for i := range s.segs {
-		x := &s.segs[i]
-		if x.none {
-			continue
-		}
-		if !ok {
-			lo, hi, ok = x.min, x.max, true
-		}
-		lo, hi = min(lo, x.min), max(hi, x.max)
-	}
-	return lo, hi, ok
-}

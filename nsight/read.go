@@ -90,6 +90,7 @@ type reader struct {
 	refs   idSet           // strings that rows refer to
 	byID   stringTable     // … and their numbers
 	odd    int64           // values of a wrong type
+	times  oddTimes        // rows by what is wrong with their times
 	used   map[string]bool // tables of the export that were read
 	events int64
 
@@ -244,31 +245,50 @@ func (r *reader) refer(col *stored) {
 	}
 }
 
-// time widens the window of the report by a column of starts.
-func (r *reader) time(cols ...*stored) {
-	for _, c := range cols {
-		if lo, hi, ok := c.bounds(); ok {
-			r.span(lo, hi)
-		}
+// oddTimes counts rows by what is wrong with their times.
+type oddTimes struct{ bad, missing, negative int64 }
+
+// moment widens the window of the report by a start, and reports whether that is
+// a time.
+func (r *reader) moment(start int64) bool {
+	if _, ok := addBase(start, r.res.BaseNS); !ok {
+		r.times.bad++
+		return false
 	}
+	r.span(start, start)
+	return true
 }
 
-// spans widens the window of the report by the rows of a table. An end that is
-// missing, or lies before the start, says nothing.
-func (r *reader) spans(t *read) {
-	start, end := t.col("start"), t.col("end")
-	r.time(start)
-	from, to := make([]int64, blockRows), make([]int64, blockRows)
-	for i := range end.segs {
-		if end.segs[i].none || start.segs[i].none {
-			continue
+// interval does the same for a start and an end. An end that is missing, or lies
+// before the start, says nothing of the window.
+func (r *reader) interval(start, end int64) bool {
+	if !r.moment(start) {
+		return false
+	}
+	switch d := duration(start, end); {
+	case d == schema.Null:
+		r.times.missing++
+	case d < 0:
+		r.times.negative++
+	default:
+		if _, ok := addBase(end, r.res.BaseNS); !ok {
+			r.times.bad++
+			return true
 		}
+		r.span(start, end)
+	}
+	return true
+}
+
+// intervals looks at the times of a table that stays in memory.
+func (r *reader) intervals(t *read) {
+	start, end := t.col("start"), t.col("end")
+	from, to := make([]int64, blockRows), make([]int64, blockRows)
+	for i := range start.segs {
 		start.segs[i].fill(from)
 		end.segs[i].fill(to)
-		for k := range end.segs[i].rows {
-			if from[k] != schema.Null && to[k] >= from[k] {
-				r.span(from[k], to[k])
-			}
+		for k := range start.segs[i].rows {
+			r.interval(from[k], to[k])
 		}
 	}
 }

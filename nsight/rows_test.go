@@ -51,6 +51,15 @@ func eachReader(t *testing.T, path string, check func(t *testing.T, res *Result)
 	}
 }
 
+// counted are the counts of what was noticed.
+func counted(res *Result) map[schema.Code]int64 {
+	out := map[schema.Code]int64{}
+	for _, d := range res.Diags.List() {
+		out[d.Code] += d.Count
+	}
+	return out
+}
+
 // TestWindow: an end that is missing, or before the start, does not move the
 // window of the report.
 func TestWindow(t *testing.T) {
@@ -59,6 +68,32 @@ func TestWindow(t *testing.T) {
 	eachReader(t, path, func(t *testing.T, res *Result) {
 		if res.First != 990 || res.Last != 1100 {
 			t.Errorf("from %d to %d", res.First, res.Last)
+		}
+		if got := counted(res); got[schema.BadTime] != 2 || got[schema.MissingDur] != 1 || got[schema.NegativeDur] != 2 {
+			t.Error(got)
+		}
+	})
+}
+
+// TestTimesOfEveryTable: rows whose times cannot be used are counted, whatever
+// their table, and those beyond what a time can be do not move the window.
+func TestTimesOfEveryTable(t *testing.T) {
+	const rows = " VALUES (10, 20), (30, 25), (NULL, 40), (9223372036854775800, 9223372036854775807)"
+	sql := []string{"CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs)", "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000)"}
+	tables := []string{tableKernel, tableMemcpy, tableMemset, tableGraph, tableRuntime, tableNVTX}
+	for i := range hostTables {
+		tables = append(tables, hostTables[i].table)
+	}
+	for _, name := range tables {
+		sql = append(sql, "CREATE TABLE "+name+" (start, end)", "INSERT INTO "+name+rows)
+	}
+	eachReader(t, reportOf(t, sql...), func(t *testing.T, res *Result) {
+		if res.First != 10 || res.Last != 30 {
+			t.Errorf("from %d to %d", res.First, res.Last)
+		}
+		n := int64(len(tables))
+		if got := counted(res); got[schema.BadTime] != 2*n || got[schema.NegativeDur] != n || got[schema.MissingDur] != 0 {
+			t.Errorf("%v of %d tables", got, n)
 		}
 	})
 }
@@ -84,12 +119,7 @@ func TestClassOfCalls(t *testing.T) {
 func TestNumbersOutOfRange(t *testing.T) {
 	path := reportOf(t, "CREATE TABLE "+tableKernel+" (start, end, gridX, gridY, gridZ)", "INSERT INTO "+tableKernel+" VALUES (1, 2, 1e300, -9e999, 9223372036854775808)")
 	eachReader(t, path, func(t *testing.T, res *Result) {
-		odd := int64(0)
-		for _, d := range res.Diags.List() {
-			if d.Code == schema.OddArgument {
-				odd += d.Count
-			}
-		}
+		odd := counted(res)[schema.OddArgument]
 		for _, c := range []string{"grid_x", "grid_y", "grid_z"} {
 			if v := res.GPU.Values(c); v[0] != schema.Null {
 				t.Errorf("%s is %d", c, v[0])
