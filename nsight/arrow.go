@@ -173,6 +173,12 @@ func (b *batch) arrowValue(col arrow.Array, i int, k kind) int64 {
 		return schema.Null
 	}
 	switch a := col.(type) {
+	case *array.Null: // which does not say so of its values
+		return schema.Null
+	case *array.Timestamp:
+		return b.fromUnits(int64(a.Value(i)), a.DataType().(*arrow.TimestampType).Unit.Multiplier(), k)
+	case *array.Duration:
+		return b.fromUnits(int64(a.Value(i)), a.DataType().(*arrow.DurationType).Unit.Multiplier(), k)
 	case *array.Int64:
 		return b.fromInt(a.Value(i), k, false)
 	case *array.Uint64:

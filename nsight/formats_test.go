@@ -3,6 +3,7 @@ package nsight
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -11,6 +12,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"tracelake/schema"
 )
@@ -72,6 +78,65 @@ func rowsOf(t *testing.T, path string, o Options) (*Result, map[string][]string)
 		out[r.Table.Name] = lines
 	}
 	return res, out
+}
+
+// TestBatches: what comes in one batch, which depends on the form of a report,
+// does not change its digest.
+func TestBatches(t *testing.T) {
+	path := reportOf(t, "CREATE TABLE NVTX_EVENTS (start INT, end INT, eventType INT, text TEXT, globalTid INT, domainId INT, uint64Value INT)",
+		`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 9000) INSERT INTO NVTX_EVENTS
+			SELECT i, iif(i % 2, i+1, NULL), iif(i % 2, 59, 34), 'text ' || (i % 777), 16777216, i % 3, iif(i % 5, i, NULL) FROM n`)
+	want := digestOf(t, path, Options{Library: true})
+	for _, size := range []string{"512", "4096", "65536"} {
+		execute(t, path, "PRAGMA page_size="+size, "VACUUM")
+		if got := digestOf(t, path, Options{}); got != want {
+			t.Errorf("pages of %s bytes: digest %s, want %s", size, got, want)
+		}
+	}
+	lines := writeJSONLines(t, path)
+	if got := digestOf(t, lines, Options{}); got != want {
+		t.Errorf("JSON lines: digest %s, want %s", got, want)
+	}
+}
+
+// TestArrowTypes: columns without values, and times in any unit, are read as
+// what they are.
+func TestArrowTypes(t *testing.T) {
+	dir := t.TempDir()
+	units := []arrow.TimeUnit{arrow.Nanosecond, arrow.Microsecond, arrow.Millisecond, arrow.Second}
+	for i, unit := range units {
+		for j, stamp := range []arrow.DataType{&arrow.TimestampType{Unit: unit}, &arrow.DurationType{Unit: unit}} {
+			path := filepath.Join(dir, fmt.Sprintf("%d-%d.arrows", i, j))
+			writeArrow(t, path, "StringIds", []arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "value", Type: arrow.BinaryTypes.String}}, `[{"id": 1, "value": "name"}]`)
+			writeArrow(t, path, tableKernel, []arrow.Field{{Name: "start", Type: stamp}, {Name: "end", Type: arrow.PrimitiveTypes.Int64}, {Name: "graphId", Type: arrow.Null}}, `[{"start": 2, "end": 5000000000}]`)
+			res, err := Read(t.Context(), path, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := res.GPU.Values("start_ns")[0], 2*int64(unit.Multiplier()); got != want || counted(res)[schema.OddArgument] != 0 {
+				t.Errorf("%v: %d, want %d; %v", stamp, got, want, counted(res))
+			}
+		}
+	}
+}
+
+// writeArrow appends a table to a file of streams.
+func writeArrow(t *testing.T, path, table string, fields []arrow.Field, rows string) {
+	t.Helper()
+	meta := arrow.NewMetadata([]string{"table_name"}, []string{table})
+	s := arrow.NewSchema(fields, &meta)
+	rec, _, err := array.RecordFromJSON(memory.DefaultAllocator, s, strings.NewReader(rows))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := ipc.NewWriter(f, ipc.WithSchema(s))
+	if err := errors.Join(w.Write(rec), w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestFormats checks that every encoding of one report gives the same rows

@@ -79,9 +79,9 @@ func (r *reader) readNVTX(ctx context.Context) (*nvtx, error) {
 	out := &nvtx{}
 	unread := map[int64]int64{}
 	var payload, index []int64
-	keepRanges, keepMarks := []int32{}, []int32{} // never nil, which would keep every row
+	keepRanges, keepMarks, keep := []int32{}, []int32{}, []int32{} // never nil, which would keep every row
 	err := r.scan(ctx, tableNVTX, nvtxWants, func(b *batch) error {
-		keepRanges, keepMarks = keepRanges[:0], keepMarks[:0]
+		keepRanges, keepMarks, keep = keepRanges[:0], keepMarks[:0], keep[:0]
 		payload, index = payload[:0], index[:0]
 		if b.cols[nvType] == nil {
 			b.cols[nvType] = typesOfNVTX(b)
@@ -103,12 +103,18 @@ func (r *reader) readNVTX(ctx context.Context) (*nvtx, error) {
 				}
 				continue
 			}
+			keep = append(keep, int32(i))
 			if s := payloadOf(b, i); s != "" {
 				payload[i] = b.texts.put([]byte(s))
 			}
 		}
 		out.n += b.n
 		rows := &batch{n: b.n, texts: b.texts, cols: append(append([][]int64(nil), b.cols[:nvNumber]...), payload, index)}
+		// In the order of the rows, or the numbers of texts, and with them the digest,
+		// would depend on which ranges and marks come in one batch.
+		if err := ranges.number(rows, keep); err != nil {
+			return err
+		}
 		if err := ranges.add(rows, keepRanges); err != nil {
 			return err
 		}

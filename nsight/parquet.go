@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -84,6 +85,7 @@ func (p *parquetTable) scan(ctx context.Context, wants []want, emit func(*batch)
 type leafColumn struct {
 	index    int
 	unsigned bool
+	unit     time.Duration // of a time that is no number of nanoseconds
 	pages    parquet.Pages
 	values   parquet.ValueReader
 	buf      []parquet.Value
@@ -109,8 +111,13 @@ func (p *parquetTable) bind(file *parquet.File, wants []want) ([]*leafColumn, er
 		}
 		l := &leafColumn{index: c.Index(), buf: make([]parquet.Value, 1024)}
 		if t := c.Type().LogicalType(); t != nil {
-			if i, ok := t.Value.(*format.IntType); ok {
-				l.unsigned = !i.IsSigned
+			switch v := t.Value.(type) {
+			case *format.IntType:
+				l.unsigned = !v.IsSigned
+			case *format.TimestampType:
+				if u := v.Unit.Value; u != nil {
+					l.unit = u.Duration()
+				}
 			}
 		}
 		if t := c.Type().ConvertedType(); t != nil {
@@ -155,7 +162,7 @@ func (p *parquetTable) group(ctx context.Context, g parquet.RowGroup, cols []*le
 				if err != nil || !ok {
 					return damaged(p.path, err)
 				}
-				b.cols[j] = append(b.cols[j], b.parquetValue(v, wants[j].kind, c.unsigned))
+				b.cols[j] = append(b.cols[j], b.parquetValue(v, wants[j].kind, c))
 			}
 		}
 		b.n = n
@@ -196,7 +203,7 @@ func (c *leafColumn) next() (v parquet.Value, ok bool, err error) {
 	return v, true, nil
 }
 
-func (b *batch) parquetValue(v parquet.Value, k kind, unsigned bool) int64 {
+func (b *batch) parquetValue(v parquet.Value, k kind, c *leafColumn) int64 {
 	if v.IsNull() {
 		return schema.Null
 	}
@@ -207,12 +214,15 @@ func (b *batch) parquetValue(v parquet.Value, k kind, unsigned bool) int64 {
 		}
 		return b.fromInt(0, k, false)
 	case parquet.Int32:
-		if unsigned {
+		if c.unsigned {
 			return b.fromInt(int64(uint32(v.Int32())), k, false)
 		}
 		return b.fromInt(int64(v.Int32()), k, false)
 	case parquet.Int64:
-		return b.fromInt(v.Int64(), k, unsigned)
+		if c.unit > time.Nanosecond {
+			return b.fromUnits(v.Int64(), c.unit, k)
+		}
+		return b.fromInt(v.Int64(), k, c.unsigned)
 	case parquet.Float:
 		return b.fromFloat(float64(v.Float()), k)
 	case parquet.Double:
@@ -222,6 +232,16 @@ func (b *batch) parquetValue(v parquet.Value, k kind, unsigned bool) int64 {
 	}
 	b.odd++
 	return schema.Null
+}
+
+// fromUnits converts a time to nanoseconds.
+func (b *batch) fromUnits(v int64, unit time.Duration, k kind) int64 {
+	ns := v * int64(unit)
+	if ns/int64(unit) != v {
+		b.odd++
+		return schema.Null
+	}
+	return b.fromInt(ns, k, false)
 }
 
 // fromInt converts an integer.
