@@ -1,7 +1,9 @@
 package nsight
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -149,6 +151,47 @@ func TestPanics(t *testing.T) {
 	}
 	if len(gate) > 0 {
 		t.Error("a token was kept")
+	}
+}
+
+// TestCircles: records that claim more than the file holds, from rests that go in
+// circles, are refused before they are put together again and again.
+func TestCircles(t *testing.T) {
+	path := reportOf(t, "PRAGMA page_size=512", "CREATE TABLE META_DATA_CAPTURE (name TEXT)",
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 500) INSERT INTO META_DATA_CAPTURE SELECT printf('%.600c', 'x') FROM n", "VACUUM")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	circles := 0
+	for page := 1; page <= len(b)/512; page++ {
+		if p := b[(page-1)*512 : page*512]; binary.BigEndian.Uint32(p) == 0 && bytes.Count(p, []byte("x")) == 508 {
+			binary.BigEndian.PutUint32(p, uint32(page))
+			circles++
+		}
+	}
+	// Records of 603 bytes become those of 7715, of which as much stands on the page.
+	records := 0
+	for i := 4; i+3 < len(b); i++ {
+		if !bytes.Equal(b[i:i+3], []byte{3, 0x89, 0x3d}) {
+			continue
+		}
+		for _, size := range [][]byte{b[i-3 : i-1], b[i-4 : i-2]} { // before a rowid of one byte or two
+			if bytes.Equal(size, []byte{0x84, 0x5b}) {
+				copy(size, []byte{0xbc, 0x23})
+				copy(b[i+1:], []byte{0xf8, 0x4d})
+				records++
+			}
+		}
+	}
+	if records != 500 || circles != 500 {
+		t.Fatalf("%d records, %d rests", records, circles)
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if why := refused(t, path, Options{}); !strings.Contains(why, "circle") {
+		t.Error(why)
 	}
 }
 

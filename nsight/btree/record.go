@@ -3,6 +3,7 @@ package btree
 import (
 	"encoding/binary"
 	"math"
+	"sync/atomic"
 )
 
 // Record is a row as it is stored. It is valid during the callback that gets it.
@@ -18,6 +19,8 @@ type Record struct {
 	offs  []int    // where values start in the payload
 	buf   []byte   // payload put together
 	over  []byte   // a page of the rest
+
+	chained *atomic.Int64 // pages of rests that the scan has read
 
 	rowid int // column that stands for the rowid
 }
@@ -119,6 +122,11 @@ func (r *Record) gather() error {
 	for next := r.next; len(r.buf) < r.size; {
 		if next == 0 {
 			return corrupt(r.page, "a record that ends after %d of %d bytes", len(r.buf), r.size)
+		}
+		// Each belongs to one record. Circles, and rests that many records share,
+		// would make of a small file any amount of work.
+		if r.chained.Add(1) > int64(r.file.pages) {
+			return corrupt(r.page, "a record that shares pages with others, or goes in a circle")
 		}
 		var err error
 		if r.over, err = r.file.read(next, r.over); err != nil {

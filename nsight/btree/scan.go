@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"tracelake/internal/guard"
 )
@@ -25,6 +26,8 @@ type scanner struct {
 	t    *Table
 	buf  []byte
 	seen []uint64 // pages visited
+
+	chained atomic.Int64
 }
 
 func newScanner(f *File, t *Table) *scanner {
@@ -129,7 +132,7 @@ func (s *scanner) leaf(n uint32, page []byte, rec *Record, row func(*Record) err
 	if h+8+2*cells > usable {
 		return corrupt(n, "%d cells on one page", cells)
 	}
-	rec.page, rec.file = n, s.f
+	rec.page, rec.file, rec.chained = n, s.f, &s.chained
 	last := int64(math.MinInt64)
 	for i := range cells {
 		at := int(binary.BigEndian.Uint16(page[h+8+2*i:]))
