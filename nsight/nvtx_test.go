@@ -89,3 +89,18 @@ func TestNVTXWithoutProcess(t *testing.T) {
 		}
 	})
 }
+
+// TestVersionsOfTables: of several versions of a table the highest is read, unless
+// there is one without a version, in whatever letters.
+func TestVersionsOfTables(t *testing.T) {
+	names := []string{"NVTX_EVENTS_V2", "NVTX_EVENTS_V10", "NVTX_EVENTS_V9", "NVTX_EVENTS_V", "NVTX_EVENTS_VIEW", "NVTX"}
+	if got := find(names, tableNVTX); got != "NVTX_EVENTS_V10" {
+		t.Error(got)
+	}
+	if got := find(append(names, "nvtx_events"), tableNVTX); got != "nvtx_events" {
+		t.Error(got)
+	}
+	if got := find(append(names, "nvtx_events", tableNVTX), tableNVTX); got != tableNVTX {
+		t.Error(got)
+	}
+}

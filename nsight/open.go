@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,10 +90,10 @@ var kindsOfDirs = map[string]Kind{".parquet": ParquetDir, ".arrow": ArrowDir, ".
 
 func sniffDir(dir string) (Kind, error) {
 	for _, m := range marks {
-		for ext, kind := range kindsOfDirs {
+		for _, ext := range slices.Sorted(maps.Keys(kindsOfDirs)) { // the same one each time where there are several
 			st, err := os.Stat(filepath.Join(dir, m+ext))
 			if err == nil && st.Mode().IsRegular() {
-				return kind, nil
+				return kindsOfDirs[ext], nil
 			}
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return None, err

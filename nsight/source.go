@@ -1,8 +1,10 @@
 package nsight
 
 import (
+	"cmp"
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -96,16 +98,20 @@ func column(have []string, name string) int {
 
 var variant = regexp.MustCompile(`^_V\d+$`)
 
-// find returns the name under which an export holds a table: its own, or with
-// a version suffix (NVTX_EVENTS_V3). It is "" where there is none.
+// find returns the name under which an export holds a table: its own, else in
+// other letters, which to SQLite are the same, else with a version suffix
+// (NVTX_EVENTS_V3). It is "" where there is none.
 func find(names []string, table string) string {
+	if slices.Contains(names, table) {
+		return table
+	}
 	found := ""
 	for _, n := range names {
-		if n == table {
+		if strings.EqualFold(n, table) {
 			return n
 		}
-		if len(n) > len(table) && n[:len(table)] == table && variant.MatchString(n[len(table):]) && n > found {
-			found = n
+		if rest, ok := strings.CutPrefix(n, table); ok && variant.MatchString(rest) && cmp.Or(cmp.Compare(len(n), len(found)), cmp.Compare(n, found)) > 0 {
+			found = n // the highest version
 		}
 	}
 	return found

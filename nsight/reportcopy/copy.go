@@ -143,7 +143,7 @@ func (c *copier) copy(ctx context.Context) error {
 	some := false
 	for i := range tables {
 		for _, name := range have {
-			if name == tables[i].name || variantOf(name, tables[i].name) {
+			if strings.EqualFold(name, tables[i].name) || variantOf(name, tables[i].name) {
 				some = true
 				if err := c.table(ctx, name, &tables[i]); err != nil {
 					return fmt.Errorf("table %s: %w", tables[i].name, err)
@@ -288,7 +288,7 @@ func (c *copier) texts(ctx context.Context, have []string) error {
 		return err
 	}
 	for _, name := range have {
-		if name != "StringIds" {
+		if !strings.EqualFold(name, "StringIds") {
 			continue
 		}
 		there, err := c.src.columns(name, cols)

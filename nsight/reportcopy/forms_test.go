@@ -148,7 +148,7 @@ func TestOddDatabases(t *testing.T) {
 	for name, sql := range map[string][]string{
 		"view":          {"ALTER TABLE " + kernel + " RENAME TO hidden", "CREATE VIEW " + kernel + " AS SELECT * FROM hidden"},
 		"generated":     {"ALTER TABLE " + kernel + " DROP COLUMN deviceId", "ALTER TABLE " + kernel + " ADD COLUMN deviceId INTEGER AS (contextId * 0)"},
-		"letters":       {"ALTER TABLE " + kernel + " RENAME COLUMN gridX TO GRIDX"},
+		"letters":       {"ALTER TABLE StringIds RENAME TO s", "ALTER TABLE s RENAME TO STRINGIDS", "ALTER TABLE NVTX_EVENTS RENAME TO n", "ALTER TABLE n RENAME TO nvtx_events", "ALTER TABLE " + kernel + " RENAME COLUMN gridX TO GRIDX"},
 		"without rowid": {"ALTER TABLE StringIds RENAME TO old", "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT) WITHOUT ROWID", "INSERT INTO StringIds SELECT * FROM old", "DROP TABLE old"},
 		"types": {
 			"CREATE TABLE s (id, value)", "INSERT INTO s SELECT CAST(id AS TEXT), CAST(value AS BLOB) FROM StringIds", "DROP TABLE StringIds", "ALTER TABLE s RENAME TO StringIds",
